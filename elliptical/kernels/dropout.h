@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+//
+// Which attention probabilities dropout keeps: a pure function of (seed, b*H+h, n, j), so that
+// backward, reference and every instruction set see the same mask, whatever the blocking or thread
+// count. The generator is Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2,
+// 3", 2011).
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+
+namespace elliptical::kernels {
+
+using PhiloxCounter = std::array<uint32_t, 4>;
+using PhiloxKey = std::array<uint32_t, 2>;
+
+inline constexpr uint32_t kPhiloxMultiplier0 = 0xD2511F53u;
+inline constexpr uint32_t kPhiloxMultiplier1 = 0xCD9E8D57u;
+inline constexpr uint32_t kPhiloxWeyl0 = 0x9E3779B9u;
+inline constexpr uint32_t kPhiloxWeyl1 = 0xBB67AE85u;
+inline constexpr int kPhiloxRounds = 10;
+
+/// Four independent uniform 32-bit words for one counter.
+inline PhiloxCounter philox4x32(PhiloxCounter counter, PhiloxKey key) {
+  for (int round = 0; round < kPhiloxRounds; ++round) {
+    const uint64_t product0 = uint64_t{kPhiloxMultiplier0} * counter[0];
+    const uint64_t product1 = uint64_t{kPhiloxMultiplier1} * counter[2];
+    counter = {static_cast<uint32_t>(product1 >> 32) ^ counter[1] ^ key[0],
+               static_cast<uint32_t>(product1),
+               static_cast<uint32_t>(product0 >> 32) ^ counter[3] ^ key[1],
+               static_cast<uint32_t>(product0)};
+    key[0] += kPhiloxWeyl0;
+    key[1] += kPhiloxWeyl1;
+  }
+  return counter;
+}
+
+/// The dropout of one attention call. Key j of query n in head bh = b*H + h takes word j % 4 of
+/// counter (n, j / 4, bh); it is dropped when that word is below `threshold`.
+struct Dropout {
+  PhiloxKey key{};
+  uint32_t threshold = 0;   ///< p * 2^32; 0 keeps everything
+  double keep_scale = 1.0;  ///< 1 / (1 - p)
+
+  Dropout() = default;
+  Dropout(double p, uint64_t seed)
+      : key{static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)},
+        threshold(static_cast<uint32_t>(std::ldexp(p, 32))),
+        keep_scale(1.0 / (1.0 - p)) {}
+
+  bool active() const { return threshold != 0; }
+
+  /// Counters are 32 bit wide: n and j / 4 below 2^32, bh below 2^64.
+  bool keeps(int64_t bh, int64_t n, int64_t j) const {
+    const PhiloxCounter words = philox4x32(
+        {static_cast<uint32_t>(n), static_cast<uint32_t>(j / 4), static_cast<uint32_t>(bh),
+         static_cast<uint32_t>(static_cast<uint64_t>(bh) >> 32)},
+        key);
+    return words[static_cast<size_t>(j % 4)] >= threshold;
+  }
+};
+
+}  // namespace elliptical::kernels
