@@ -1,14 +1,29 @@
-# How every target of ours is compiled: one function, so that no folder invents flags of its own.
+# How every target of ours is compiled: one place, so that no folder invents flags of its own.
 
+# ccache: the sloppiness is what precompiled headers need; base_dir and no hash_dir let a second clone
+# in another folder reuse the objects of the first.
 find_program(CCACHE ccache)
 if(CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
+      CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE})
+endif()
+
+# clang-tidy reads no header that gcc precompiled.
+option(ELLIPTICAL_TIDY "Run clang-tidy on every source" OFF)
+if(ELLIPTICAL_TIDY)
+  find_program(CLANG_TIDY clang-tidy HINTS ${PROJECT_SOURCE_DIR}/.venv/bin REQUIRED)
+  set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)
+else()
+  set(ELLIPTICAL_PCH_FLAGS -fpch-preprocess)  # ccache asks for it
 endif()
 
 # elliptical_target(name): warnings, sanitizers and the include root (the repository itself).
 function(elliptical_target name)
-  target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR})
-  target_compile_options(${name} PRIVATE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wno-sign-compare)
+  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
+  # -fPIC for programs too: static libraries, programs and tests can then share one precompiled header.
+  target_compile_options(${name} PRIVATE -fPIC -Wall -Wextra -Wshadow -Wnon-virtual-dtor
+                                         -Wno-sign-compare -Wno-missing-field-initializers)
   if(ELLIPTICAL_WERROR)
     target_compile_options(${name} PRIVATE -Werror)
   endif()
@@ -17,4 +32,23 @@ function(elliptical_target name)
                                            -fno-omit-frame-pointer)
     target_link_options(${name} PRIVATE -fsanitize=address,undefined)
   endif()
+  if(ELLIPTICAL_TIDY)
+    set_target_properties(${name} PROPERTIES CXX_CLANG_TIDY "${CLANG_TIDY};--warnings-as-errors=*;--quiet")
+  endif()
+endfunction()
+
+# elliptical_torch_headers(name): links torch and precompiles torch/torch.h, 35 s once instead of 15 s
+# for each file. For targets whose sources include torch/torch.h.
+function(elliptical_torch_headers name)
+  if(NOT TARGET elliptical_torch_pch)
+    file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/torch_pch.cpp CONTENT "")
+    add_library(elliptical_torch_pch OBJECT ${PROJECT_BINARY_DIR}/torch_pch.cpp)
+    elliptical_target(elliptical_torch_pch)
+    target_link_libraries(elliptical_torch_pch PUBLIC torch)
+    target_compile_options(elliptical_torch_pch PRIVATE ${ELLIPTICAL_PCH_FLAGS})
+    target_precompile_headers(elliptical_torch_pch PRIVATE <torch/torch.h>)
+  endif()
+  target_link_libraries(${name} PRIVATE torch)
+  target_compile_options(${name} PRIVATE ${ELLIPTICAL_PCH_FLAGS})
+  target_precompile_headers(${name} REUSE_FROM elliptical_torch_pch)
 endfunction()
