@@ -51,13 +51,17 @@ struct Dropout {
 
   bool active() const { return threshold != 0; }
 
-  /// Counters are 32 bit wide: n and j / 4 below 2^32, bh below 2^64.
-  bool keeps(int64_t bh, int64_t n, int64_t j) const {
-    const PhiloxCounter words = philox4x32(
+  /// The words of keys j .. j+3, j a multiple of 4. Counters are 32 bits wide: n and j / 4 stay
+  /// below 2^32.
+  PhiloxCounter words(int64_t bh, int64_t n, int64_t j) const {
+    return philox4x32(
         {static_cast<uint32_t>(n), static_cast<uint32_t>(j / 4), static_cast<uint32_t>(bh),
          static_cast<uint32_t>(static_cast<uint64_t>(bh) >> 32)},
         key);
-    return words[static_cast<size_t>(j % 4)] >= threshold;
+  }
+
+  bool keeps(int64_t bh, int64_t n, int64_t j) const {
+    return words(bh, n, j)[static_cast<size_t>(j % 4)] >= threshold;
   }
 };
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
+#include "elliptical/kernels/simd_impl.h"  // before Highway
+
 #include "elliptical/kernels/simd.h"
 
 #include <cctype>
 #include <cstdlib>
 #include <stdexcept>
 
-#include "elliptical/kernels/simd_impl.h"
 #include "hwy/highway.h"
 
 namespace elliptical::kernels {

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+//
+// How attention is cut into tasks and blocks. Depends on the problem's sizes only, never on the
+// number of threads: that is what makes results reproducible.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "elliptical/kernels/attention.h"
+
+namespace elliptical::kernels {
+
+inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+inline int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
+
+/// Part `index` of [0, total) cut into `parts` pieces that differ by at most one.
+struct Slice {
+  int64_t begin, end;
+  int64_t size() const { return end - begin; }
+};
+inline Slice balanced_slice(int64_t total, int64_t parts, int64_t index) {
+  const int64_t small = total / parts, larger = total % parts;
+  const int64_t begin = index * small + std::min(index, larger);
+  return {begin, begin + small + (index < larger ? 1 : 0)};
+}
+
+/// Queries of one block, whose packed copies and accumulators stay in the second-level cache.
+inline constexpr int64_t kQueryBlock = 128;
+
+/// Query block `index` of `blocks`, in whole vectors of `lanes` queries.
+inline Slice query_slice(int64_t N, int64_t lanes, int64_t blocks, int64_t index) {
+  const Slice vectors = balanced_slice(ceil_div(N, lanes), blocks, index);
+  return {vectors.begin * lanes, std::min(vectors.end * lanes, N)};
+}
+
+/// 0, last, 1, last - 1, ...: under a causal mask late blocks cost more, so that any contiguous run
+/// of this order costs about the same per block.
+inline int64_t zigzag(int64_t index, int64_t count) {
+  return index % 2 == 0 ? index / 2 : count - 1 - index / 2;
+}
+
+}  // namespace elliptical::kernels

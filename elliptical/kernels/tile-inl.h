@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+//
+// The one inner loop of attention: a register tile of R rows x C vectors,
+//
+//   out[r, :] = init + sum_k a[r, k] * b[k, :]
+//
+// where `a` is read in place, one scalar at a time and broadcast, and `b` holds vectors. All
+// products of attention have this form: with queries in the lanes S^T = K Q^T, O^T += V^T P^T, dP^T
+// = V dO^T, dQ^T += K^T dS^T; with channels in the lanes dV += P^T dO and dK += dS^T Q. Included
+// once per SIMD target (Highway's -inl.h convention).
+
+#if defined(ELLIPTICAL_KERNELS_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ELLIPTICAL_KERNELS_TILE_INL_H_
+#undef ELLIPTICAL_KERNELS_TILE_INL_H_
+#else
+#define ELLIPTICAL_KERNELS_TILE_INL_H_
+#endif
+
+#include <cstdint>
+
+#include "hwy/highway.h"
+
+// Register tiles only stay in registers when these short loops are unrolled completely.
+#undef ELLIPTICAL_UNROLL
+#if HWY_COMPILER_CLANG
+#define ELLIPTICAL_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define ELLIPTICAL_UNROLL _Pragma("GCC unroll 16")
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace elliptical::kernels {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Tag = hn::ScalableTag<float>;
+using Vec = hn::Vec<Tag>;
+inline constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(Tag()));
+
+// Tiles by the number of registers: R * C accumulators, C vectors of b and one broadcast must fit.
+#if HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM_A64 || HWY_ARCH_PPC
+inline constexpr int kMaxColumns = 4;  // 32 registers
+inline constexpr int kTileRows[] = {16, 12, 8, 6};
+#else
+inline constexpr int kMaxColumns = 3;  // 16 registers
+inline constexpr int kTileRows[] = {8, 6, 4};
+#endif
+
+/// A matrix that is read one scalar at a time: element (r, k) is data[r * stride_row + k *
+/// stride_depth].
+struct Scalars {
+  const float* data;
+  int64_t stride_row;
+  int64_t stride_depth;
+
+  Scalars from_row(int64_t r) const { return {data + r * stride_row, stride_row, stride_depth}; }
+};
+
+/// What the accumulators start from.
+enum class Init {
+  kZero,   ///< out = a b
+  kAdd,    ///< out = out + a b
+  kScale,  ///< out = out * factor + a b, one factor per lane
+};
+
+/// Adds k in [begin, end) to columns [kFrom, C) of the tile.
+template <int R, int C, int kFrom>
+HWY_INLINE void TileAccumulate(Vec (&acc)[R][C],
+                               Scalars a,
+                               const float* HWY_RESTRICT b,
+                               int64_t ldb,
+                               int64_t begin,
+                               int64_t end) {
+  const Tag tag;
+  const float* HWY_RESTRICT bk = b + begin * ldb;
+  const float* HWY_RESTRICT ak = a.data + begin * a.stride_depth;
+  for (int64_t k = begin; k < end; ++k) {
+    Vec column[C];
+    ELLIPTICAL_UNROLL
+    for (int c = kFrom; c < C; ++c) column[c] = hn::LoadU(tag, bk + c * kLanes);
+    ELLIPTICAL_UNROLL
+    for (int r = 0; r < R; ++r) {
+      const Vec scalar = hn::Set(tag, ak[r * a.stride_row]);
+      ELLIPTICAL_UNROLL
+      for (int c = kFrom; c < C; ++c) acc[r][c] = hn::MulAdd(scalar, column[c], acc[r][c]);
+    }
+    bk += ldb;
+    ak += a.stride_depth;
+  }
+}
+
+/// Columns may end at different depths, depth[0] <= ... <= depth[C-1]: the staircase below a causal
+/// diagonal.
+template <int R, int C, int kFrom>
+HWY_INLINE void TileStairs(Vec (&acc)[R][C],
+                           Scalars a,
+                           const float* HWY_RESTRICT b,
+                           int64_t ldb,
+                           const int64_t* depth,
+                           int64_t done) {
+  TileAccumulate<R, C, kFrom>(acc, a, b, ldb, done, depth[kFrom]);
+  if constexpr (kFrom + 1 < C) {
+    if (depth[kFrom] < depth[C - 1])
+      TileStairs<R, C, kFrom + 1>(acc, a, b, ldb, depth, depth[kFrom]);
+  }
+}
+
+/// One tile. `factor` is read for Init::kScale only. The last vector of a row has `last_lanes`
+/// valid lanes.
+template <int R, int C, Init kInit>
+HWY_INLINE void Tile(Scalars a,
+                     const float* HWY_RESTRICT b,
+                     int64_t ldb,
+                     const int64_t* depth,
+                     const float* HWY_RESTRICT factor,
+                     float* HWY_RESTRICT out,
+                     int64_t ldo,
+                     int64_t last_lanes) {
+  const Tag tag;
+  Vec acc[R][C];
+  ELLIPTICAL_UNROLL
+  for (int r = 0; r < R; ++r) {
+    ELLIPTICAL_UNROLL
+    for (int c = 0; c < C; ++c) {
+      const float* from = out + r * ldo + c * kLanes;
+      if constexpr (kInit == Init::kZero) {
+        acc[r][c] = hn::Zero(tag);
+      } else if constexpr (kInit == Init::kScale) {
+        acc[r][c] = hn::Mul(hn::LoadU(tag, from), hn::LoadU(tag, factor + c * kLanes));
+      } else if (c == C - 1 && last_lanes < kLanes) {
+        acc[r][c] = hn::MaskedLoad(hn::FirstN(tag, static_cast<size_t>(last_lanes)), tag, from);
+      } else {
+        acc[r][c] = hn::LoadU(tag, from);
+      }
+    }
+  }
+  TileStairs<R, C, 0>(acc, a, b, ldb, depth, 0);
+  ELLIPTICAL_UNROLL
+  for (int r = 0; r < R; ++r) {
+    ELLIPTICAL_UNROLL
+    for (int c = 0; c < C; ++c) {
+      float* to = out + r * ldo + c * kLanes;
+      if (kInit == Init::kAdd && c == C - 1 && last_lanes < kLanes) {
+        hn::BlendedStore(acc[r][c], hn::FirstN(tag, static_cast<size_t>(last_lanes)), tag, to);
+      } else {
+        hn::StoreU(acc[r][c], tag, to);
+      }
+    }
+  }
+}
+
+/// `rows` rows in tiles of R rows, what is left over in tiles of half the height, and so on.
+template <int R, int C, Init kInit>
+HWY_INLINE void Product(int64_t rows,
+                        Scalars a,
+                        const float* HWY_RESTRICT b,
+                        int64_t ldb,
+                        const int64_t* depth,
+                        const float* HWY_RESTRICT factor,
+                        float* HWY_RESTRICT out,
+                        int64_t ldo,
+                        int64_t last_lanes = kLanes) {
+  int64_t r = 0;
+  for (; r + R <= rows; r += R) {
+    Tile<R, C, kInit>(a.from_row(r), b, ldb, depth, factor, out + r * ldo, ldo, last_lanes);
+  }
+  if constexpr (R > 1) {
+    constexpr int kHalf = R > 8 ? 8 : R > 4 ? 4 : R > 2 ? 2 : 1;
+    if (r < rows) {
+      Product<kHalf, C, kInit>(rows - r, a.from_row(r), b, ldb, depth, factor, out + r * ldo, ldo,
+                               last_lanes);
+    }
+  }
+}
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace HWY_NAMESPACE
+}  // namespace elliptical::kernels
+HWY_AFTER_NAMESPACE();
+
+#endif
