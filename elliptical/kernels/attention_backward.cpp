@@ -89,21 +89,6 @@ struct KeyGradients {
   int64_t stride_dk, stride_dv;
 };
 
-float Dot(const float* a, int64_t stride_a, const float* b, int64_t stride_b, int64_t size) {
-  const Tag tag;
-  float sum = 0.0f;
-  int64_t i = 0;
-  if (stride_a == 1 && stride_b == 1) {
-    Vec partial = hn::Zero(tag);
-    for (; i + kLanes <= size; i += kLanes) {
-      partial = hn::MulAdd(hn::LoadU(tag, a + i), hn::LoadU(tag, b + i), partial);
-    }
-    sum = hn::GetLane(hn::SumOfLanes(tag, partial));
-  }
-  for (; i < size; ++i) sum += a[i * stride_a] * b[i * stride_b];
-  return sum;
-}
-
 /// Copies a panel's queries and output gradients, scaled, in both layouts. Rows that saw no key
 /// become zero.
 void PackPanel(const Head& head, const Panel& panel, const Gradients& grad, Scratch& scratch) {
@@ -130,16 +115,15 @@ void PackPanel(const Head& head, const Panel& panel, const Gradients& grad, Scra
     ScaleRow(d_o, grad.d_o.stride_d, sizes.Dv, inverse, do_row);
     std::fill_n(do_row + sizes.Dv, scratch.ld_v - sizes.Dv, 0.0f);
     max = grad.row_max[row];
-    delta = Dot(d_o, grad.d_o.stride_d, grad.o.row(head.b, head.h, n), grad.o.stride_d, sizes.Dv);
+    delta =
+        DotRow(d_o, grad.d_o.stride_d, grad.o.row(head.b, head.h, n), grad.o.stride_d, sizes.Dv);
     if (grad.d_lse) delta -= grad.d_lse[row];
     delta *= inverse * scale;
   }
   float* qt = scratch.qt + panel.lane * sizes.D;
   float* dot = scratch.dot + panel.lane * sizes.Dv;
-  Transpose(q_rows, scratch.ld_q, panel.width(), sizes.D, qt, panel.width());
-  ScaleInPlace(qt, sizes.D * panel.width(), static_cast<float>(in.scale * kLog2E));
-  Transpose(do_rows, scratch.ld_v, panel.width(), sizes.Dv, dot, panel.width());
-  ScaleInPlace(dot, sizes.Dv * panel.width(), scale);
+  Transpose(q_rows, scratch.ld_q, panel.width(), sizes.D, score_unit(in), qt, panel.width());
+  Transpose(do_rows, scratch.ld_v, panel.width(), sizes.Dv, scale, dot, panel.width());
 }
 
 /// p = z 2^(p - max), ds = 2^(p - max) (z ds - delta), down one column of lanes. Where a key may be
@@ -273,7 +257,8 @@ void WriteQueryGradients(const Head& head,
   const Inputs& in = head.in;
   const int64_t D = in.sizes.D, b = head.b, h = head.h;
   float* rows = scratch.q_rows + panel.lane * scratch.ld_q;  // no longer needed
-  Transpose(scratch.dqt + panel.lane * D, panel.width(), D, panel.width(), rows, scratch.ld_q);
+  Transpose(scratch.dqt + panel.lane * D, panel.width(), D, panel.width(), 1.0f, rows,
+            scratch.ld_q);
   for (int64_t l = 0; l < panel.queries; ++l) {
     const int64_t n = panel.n + l;
     const float* row = rows + l * scratch.ld_q;

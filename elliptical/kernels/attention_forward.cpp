@@ -165,21 +165,25 @@ void WritePanel(const Head& head,
     const Vec sum = hn::LoadU(tag, scratch.sum + panel.lane + l);
     const Vec max = hn::LoadU(tag, scratch.max + panel.lane + l);
     const auto empty = hn::Eq(sum, hn::Zero(tag));
-    const Vec inverse = hn::IfThenZeroElse(empty, hn::Div(hn::Set(tag, 1.0f), sum));
+    const Vec inverse = hn::Div(hn::Set(tag, 1.0f), sum);
     for (int64_t i = 0; i < sizes.Dv; ++i) {
       float* cell = ot + i * width + l;
+      // A lane that saw no key may hold anything here.
       hn::StoreU(hn::IfThenZeroElse(empty, hn::Mul(hn::LoadU(tag, cell), inverse)), tag, cell);
     }
     const Vec log_sum = hn::MulAdd(max, hn::Set(tag, static_cast<float>(kLn2)), hn::Log(tag, sum));
     hn::StoreU(hn::IfThenElse(empty, hn::Set(tag, kHidden), log_sum), tag, lse + l);
   }
-  Transpose(ot, width, sizes.Dv, width, scratch.rows, scratch.ld_rows);
-
-  const int64_t first = head.index() * sizes.N + panel.n;
-  for (int64_t l = 0; l < panel.queries; ++l) {
-    std::copy_n(scratch.rows + l * scratch.ld_rows, sizes.Dv,
-                out.o.row(head.b, head.h, panel.n + l));
+  if (panel.queries == width && sizes.Dv % 4 == 0) {
+    Transpose(ot, width, sizes.Dv, width, 1.0f, out.o.row(head.b, head.h, panel.n), out.o.stride_n);
+  } else {
+    Transpose(ot, width, sizes.Dv, width, 1.0f, scratch.rows, scratch.ld_rows);
+    for (int64_t l = 0; l < panel.queries; ++l) {
+      std::copy_n(scratch.rows + l * scratch.ld_rows, sizes.Dv,
+                  out.o.row(head.b, head.h, panel.n + l));
+    }
   }
+  const int64_t first = head.index() * sizes.N + panel.n;
   if (out.lse) std::copy_n(lse, panel.queries, out.lse + first);
   if (out.row_max) std::copy_n(scratch.max + panel.lane, panel.queries, out.row_max + first);
   if (out.row_sum) std::copy_n(scratch.sum + panel.lane, panel.queries, out.row_sum + first);
@@ -209,19 +213,17 @@ void AttendQueries(const Head& head,
   if (real.size() == 0) return;
 
   const Panels panels(real);
-  const float unit = static_cast<float>(in.scale * kLog2E);
   for (int64_t p = 0; p < panels.count; ++p) {
     const Panel panel = panels[p];
     PackQueries(head, panel, scratch.rows, scratch.ld_rows);
     float* qt = scratch.qt + panel.lane * sizes.D;
-    Transpose(scratch.rows, scratch.ld_rows, panel.width(), sizes.D, qt, panel.width());
-    ScaleInPlace(qt, sizes.D * panel.width(), unit);
+    Transpose(scratch.rows, scratch.ld_rows, panel.width(), sizes.D, score_unit(in), qt,
+              panel.width());
   }
   std::fill_n(scratch.max, panels.width(), kLowest);
   std::fill_n(scratch.sum, panels.width(), 0.0f);
 
   const int64_t all_see = head.visible(real.begin), keys_end = head.visible(real.end - 1);
-  if (keys_end == 0) std::fill_n(scratch.ot, panels.width() * sizes.Dv, 0.0f);
   for (int64_t j = 0; j < keys_end; j += kKeyBlock) {
     const int64_t rows = std::min(kKeyBlock, keys_end - j);
     const bool may_be_hidden = head.masked() || j + rows > all_see;

@@ -18,6 +18,9 @@
 #include "elliptical/kernels/attention_plan.h"
 #include "elliptical/kernels/dropout.h"
 #include "elliptical/kernels/exp2-inl.h"
+#include "elliptical/kernels/key_rows-inl.h"
+#include "elliptical/kernels/philox-inl.h"
+#include "elliptical/kernels/rows-inl.h"
 #include "elliptical/kernels/tile-inl.h"
 #include "elliptical/kernels/visible.h"
 
@@ -47,6 +50,9 @@ struct Head {
     return in.is_causal ? std::clamp<int64_t>(n + 1 + in.sizes.M - in.sizes.N, 0, keys) : keys;
   }
 };
+
+/// Scores are kept in units of log2: s log2(e) = unit * dot(q m, k).
+inline float score_unit(const Inputs& in) { return static_cast<float>(in.scale * kLog2E); }
 
 /// Up to kMaxColumns vectors of queries, the first being query `n`; `lane` is its offset in the
 /// query block.
@@ -92,54 +98,6 @@ HWY_INLINE void ForColumns(int columns, Body&& body) {
   }
 }
 
-// ---- Packing ----
-
-/// to[c, r] = from[r, c] for 4 x 4 blocks; both are read and written up to the next multiple of 4.
-inline void Transpose(const float* HWY_RESTRICT from,
-                      int64_t ld_from,
-                      int64_t rows,
-                      int64_t columns,
-                      float* HWY_RESTRICT to,
-                      int64_t ld_to) {
-#if HWY_TARGET == HWY_SCALAR
-  for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t c = 0; c < columns; ++c) to[c * ld_to + r] = from[r * ld_from + c];
-  }
-#else
-  const hn::FixedTag<float, 4> tag;
-  const hn::RepartitionToWide<decltype(tag)> wide;
-  for (int64_t r = 0; r < rows; r += 4) {
-    for (int64_t c = 0; c < columns; c += 4) {
-      const float* block = from + r * ld_from + c;
-      const auto r0 = hn::LoadU(tag, block), r1 = hn::LoadU(tag, block + ld_from);
-      const auto r2 = hn::LoadU(tag, block + 2 * ld_from), r3 = hn::LoadU(tag, block + 3 * ld_from);
-      const auto low01 = hn::BitCast(wide, hn::InterleaveLower(tag, r0, r1));
-      const auto low23 = hn::BitCast(wide, hn::InterleaveLower(tag, r2, r3));
-      const auto high01 = hn::BitCast(wide, hn::InterleaveUpper(tag, r0, r1));
-      const auto high23 = hn::BitCast(wide, hn::InterleaveUpper(tag, r2, r3));
-      float* out = to + c * ld_to + r;
-      hn::StoreU(hn::BitCast(tag, hn::InterleaveLower(wide, low01, low23)), tag, out);
-      hn::StoreU(hn::BitCast(tag, hn::InterleaveUpper(wide, low01, low23)), tag, out + ld_to);
-      hn::StoreU(hn::BitCast(tag, hn::InterleaveLower(wide, high01, high23)), tag, out + 2 * ld_to);
-      hn::StoreU(hn::BitCast(tag, hn::InterleaveUpper(wide, high01, high23)), tag, out + 3 * ld_to);
-    }
-  }
-#endif
-}
-
-/// to[i] = from[i * stride] * factor
-inline void ScaleRow(const float* HWY_RESTRICT from,
-                     int64_t stride,
-                     int64_t size,
-                     float factor,
-                     float* HWY_RESTRICT to) {
-  if (stride == 1) {
-    for (int64_t i = 0; i < size; ++i) to[i] = from[i] * factor;
-  } else {
-    for (int64_t i = 0; i < size; ++i) to[i] = from[i * stride] * factor;
-  }
-}
-
 /// rows[l, i] = q[n + l, i] m[n + l, i], zero behind the last query. `ld` >= D.
 inline void PackQueries(const Head& head,
                         const Panel& panel,
@@ -153,106 +111,16 @@ inline void PackQueries(const Head& head,
       std::fill_n(row, ld, 0.0f);
       continue;
     }
-    ScaleRow(in.q.row(head.b, head.h, panel.n + l), in.q.stride_d, D, 1.0f, row);
+    const float* q = in.q.row(head.b, head.h, panel.n + l);
     if (in.metric) {
-      const float* m = in.metric.row(head.b, head.h, panel.n + l);
-      if (in.metric.stride_d == 1) {
-        for (int64_t i = 0; i < D; ++i) row[i] *= m[i];
-      } else {
-        for (int64_t i = 0; i < D; ++i) row[i] *= m[i * in.metric.stride_d];
-      }
+      MultiplyRow(q, in.q.stride_d, in.metric.row(head.b, head.h, panel.n + l), in.metric.stride_d,
+                  D, row);
+    } else {
+      ScaleRow(q, in.q.stride_d, D, 1.0f, row);
     }
     std::fill_n(row + D, ld - D, 0.0f);
   }
 }
-
-/// values *= factor
-inline void ScaleInPlace(float* HWY_RESTRICT values, int64_t size, float factor) {
-  for (int64_t i = 0; i < size; ++i) values[i] *= factor;
-}
-
-// ---- Keys and values ----
-
-/// Rows [begin, begin + rows) of K or V: in place where channels are neighbours in memory, else a
-/// copy. When a row holds a NaN or Inf and may be hidden from some query, 0 * NaN must not reach
-/// that query: such blocks are copied with those entries set to 0, and `Restore` adds them for the
-/// queries that do see them.
-class KeyRows {
- public:
-  /// `copy` holds block_rows * width floats.
-  KeyRows(const float* row0,
-          int64_t stride_row,
-          int64_t stride_d,
-          int64_t rows,
-          int64_t width,
-          bool may_be_hidden,
-          float* copy)
-      : source_(row0), source_row_(stride_row), source_d_(stride_d), rows_(rows), width_(width) {
-    data_ = {row0, stride_row, 1};
-    finite_ = !may_be_hidden || AllFinite();
-    if (stride_d == 1 && finite_) return;
-    for (int64_t j = 0; j < rows; ++j) {
-      for (int64_t i = 0; i < width; ++i) {
-        const float value = Source(j, i);
-        copy[j * width + i] = finite_ || std::isfinite(value) ? value : 0.0f;
-      }
-    }
-    data_ = {copy, width, 1};
-  }
-
-  Scalars by_row() const { return data_; }                                  ///< element (j, i)
-  Scalars by_channel() const { return {data_.data, 1, data_.stride_row}; }  ///< element (i, j)
-
-  /// out[i, lane] += w[j, lane] * source[j, i] for the entries that were set to 0, where w != 0.
-  void Restore(const float* w,
-               int64_t ldw,
-               const int64_t* depth,
-               int columns,
-               float* out,
-               int64_t ldo) const {
-    if (finite_) return;
-    for (int64_t j = 0; j < rows_; ++j) {
-      for (int64_t i = 0; i < width_; ++i) {
-        const float value = Source(j, i);
-        if (std::isfinite(value)) continue;
-        for (int64_t lane = 0; lane < columns * kLanes; ++lane) {
-          const float weight = j < depth[lane / kLanes] ? w[j * ldw + lane] : 0.0f;
-          if (weight != 0.0f) out[i * ldo + lane] += weight * value;
-        }
-      }
-    }
-  }
-
- private:
-  float Source(int64_t j, int64_t i) const { return source_[j * source_row_ + i * source_d_]; }
-
-  bool AllFinite() const {
-    // x * 0 is 0 for a finite x and NaN otherwise.
-    float poison = 0.0f;
-    for (int64_t j = 0; j < rows_; ++j) {
-      const float* row = source_ + j * source_row_;
-      if (source_d_ == 1) {
-        const Tag tag;
-        Vec sum = hn::Zero(tag);
-        int64_t i = 0;
-        for (; i + kLanes <= width_; i += kLanes)
-          sum = hn::MulAdd(hn::LoadU(tag, row + i), hn::Zero(tag), sum);
-        for (; i < width_; ++i) poison += row[i] * 0.0f;
-        poison += hn::GetLane(hn::SumOfLanes(tag, sum));
-      } else {
-        for (int64_t i = 0; i < width_; ++i) poison += row[i * source_d_] * 0.0f;
-      }
-    }
-    return poison == 0.0f;
-  }
-
-  const float* source_;
-  int64_t source_row_, source_d_, rows_, width_;
-  Scalars data_{};
-  bool finite_ = true;
-};
-
-// ---- Scores ----
 
 /// How many rows of a key block each column of a panel sees. Rows [0, full) are seen by all its
 /// queries, rows [full, end) by some (the causal diagonal), the others by none.
@@ -346,7 +214,7 @@ inline void ApplyMasks(const Head& head,
     }
   }
   const int64_t width = panel.width();
-  Transpose(lines, ld_lines, width, ld_lines, tile, width);
+  Transpose(lines, ld_lines, width, ld_lines, 1.0f, tile, width);
   const Tag tag;
   const Vec hidden = hn::Set(tag, kHidden);
   for (int64_t j = 0; j < rows; ++j) {
@@ -356,52 +224,6 @@ inline void ApplyMasks(const Head& head,
       hn::StoreU(hn::IfThenElse(hn::Eq(mask, hidden), hidden, sum), tag, s + j * ld + l);
     }
   }
-}
-
-// ---- Dropout ----
-
-/// Four vectors of Philox words, for keys j .. j+3 (j a multiple of 4) of queries n .. n + lanes
-/// - 1.
-HWY_INLINE void PhiloxWords(const Dropout& dropout,
-                            int64_t head_index,
-                            int64_t n,
-                            int64_t j,
-                            hn::Vec<hn::RebindToUnsigned<Tag>> (&words)[4]) {
-  const hn::RebindToUnsigned<Tag> tag;
-#if HWY_TARGET == HWY_SCALAR
-  const PhiloxCounter scalars = dropout.words(head_index, n, j);
-  for (int w = 0; w < 4; ++w) words[w] = hn::Set(tag, scalars[static_cast<size_t>(w)]);
-#else
-  const hn::RepartitionToWide<decltype(tag)> wide;
-  using U = hn::Vec<decltype(tag)>;
-  const auto multiply = [&](U x, uint32_t factor, U& high) HWY_ATTR {
-    const U f = hn::Set(tag, factor);
-    const auto even = hn::MulEven(x, f);
-    const auto odd = hn::MulEven(hn::BitCast(tag, hn::ShiftRight<32>(hn::BitCast(wide, x))), f);
-    high = hn::OddEven(hn::BitCast(tag, odd), hn::BitCast(tag, hn::ShiftRight<32>(even)));
-    return hn::OddEven(hn::BitCast(tag, hn::ShiftLeft<32>(odd)), hn::BitCast(tag, even));
-  };
-  U x0 = hn::Iota(tag, static_cast<uint32_t>(n));
-  U x1 = hn::Set(tag, static_cast<uint32_t>(j / 4));
-  U x2 = hn::Set(tag, static_cast<uint32_t>(head_index));
-  U x3 = hn::Set(tag, static_cast<uint32_t>(static_cast<uint64_t>(head_index) >> 32));
-  PhiloxKey key = dropout.key;
-  for (int round = 0; round < kPhiloxRounds; ++round) {
-    U high0, high1;
-    const U low0 = multiply(x0, kPhiloxMultiplier0, high0);
-    const U low1 = multiply(x2, kPhiloxMultiplier1, high1);
-    x0 = hn::Xor(hn::Xor(high1, x1), hn::Set(tag, key[0]));
-    x1 = low1;
-    x2 = hn::Xor(hn::Xor(high0, x3), hn::Set(tag, key[1]));
-    x3 = low0;
-    key[0] += kPhiloxWeyl0;
-    key[1] += kPhiloxWeyl1;
-  }
-  words[0] = x0;
-  words[1] = x1;
-  words[2] = x2;
-  words[3] = x3;
-#endif
 }
 
 /// z[j, lane] = 1 / (1 - p) where the probability is kept, else 0; key_begin is a multiple of 4.

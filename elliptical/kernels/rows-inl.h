@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+//
+// Elementwise work on rows of floats, and transposition: how blocks are packed and written back.
+// Included once per SIMD target (Highway's -inl.h convention).
+
+#if defined(ELLIPTICAL_KERNELS_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ELLIPTICAL_KERNELS_ROWS_INL_H_
+#undef ELLIPTICAL_KERNELS_ROWS_INL_H_
+#else
+#define ELLIPTICAL_KERNELS_ROWS_INL_H_
+#endif
+
+#include <cstdint>
+
+#include "elliptical/kernels/tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace elliptical::kernels {
+namespace HWY_NAMESPACE {
+
+/// to[c, r] = from[r, c] * factor, in 4 x 4 blocks: both are accessed up to the next multiple of 4.
+inline void Transpose(const float* HWY_RESTRICT from,
+                      int64_t ld_from,
+                      int64_t rows,
+                      int64_t columns,
+                      float factor,
+                      float* HWY_RESTRICT to,
+                      int64_t ld_to) {
+#if HWY_TARGET == HWY_SCALAR
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t c = 0; c < columns; ++c) to[c * ld_to + r] = from[r * ld_from + c] * factor;
+  }
+#else
+  const hn::FixedTag<float, 4> tag;
+  const hn::RepartitionToWide<decltype(tag)> wide;
+  const auto scale = hn::Set(tag, factor);
+  for (int64_t r = 0; r < rows; r += 4) {
+    for (int64_t c = 0; c < columns; c += 4) {
+      const float* block = from + r * ld_from + c;
+      const auto r0 = hn::Mul(hn::LoadU(tag, block), scale);
+      const auto r1 = hn::Mul(hn::LoadU(tag, block + ld_from), scale);
+      const auto r2 = hn::Mul(hn::LoadU(tag, block + 2 * ld_from), scale);
+      const auto r3 = hn::Mul(hn::LoadU(tag, block + 3 * ld_from), scale);
+      const auto low01 = hn::BitCast(wide, hn::InterleaveLower(tag, r0, r1));
+      const auto low23 = hn::BitCast(wide, hn::InterleaveLower(tag, r2, r3));
+      const auto high01 = hn::BitCast(wide, hn::InterleaveUpper(tag, r0, r1));
+      const auto high23 = hn::BitCast(wide, hn::InterleaveUpper(tag, r2, r3));
+      float* out = to + c * ld_to + r;
+      hn::StoreU(hn::BitCast(tag, hn::InterleaveLower(wide, low01, low23)), tag, out);
+      hn::StoreU(hn::BitCast(tag, hn::InterleaveUpper(wide, low01, low23)), tag, out + ld_to);
+      hn::StoreU(hn::BitCast(tag, hn::InterleaveLower(wide, high01, high23)), tag, out + 2 * ld_to);
+      hn::StoreU(hn::BitCast(tag, hn::InterleaveUpper(wide, high01, high23)), tag, out + 3 * ld_to);
+    }
+  }
+#endif
+}
+
+/// to[i] = a[i * stride] * factor
+inline void ScaleRow(const float* HWY_RESTRICT a,
+                     int64_t stride,
+                     int64_t size,
+                     float factor,
+                     float* HWY_RESTRICT to) {
+  const Tag tag;
+  int64_t i = 0;
+  if (stride == 1) {
+    for (; i + kLanes <= size; i += kLanes) {
+      hn::StoreU(hn::Mul(hn::LoadU(tag, a + i), hn::Set(tag, factor)), tag, to + i);
+    }
+  }
+  for (; i < size; ++i) to[i] = a[i * stride] * factor;
+}
+
+/// to[i] = a[i * stride_a] * b[i * stride_b]
+inline void MultiplyRow(const float* HWY_RESTRICT a,
+                        int64_t stride_a,
+                        const float* HWY_RESTRICT b,
+                        int64_t stride_b,
+                        int64_t size,
+                        float* HWY_RESTRICT to) {
+  const Tag tag;
+  int64_t i = 0;
+  if (stride_a == 1 && stride_b == 1) {
+    for (; i + kLanes <= size; i += kLanes) {
+      hn::StoreU(hn::Mul(hn::LoadU(tag, a + i), hn::LoadU(tag, b + i)), tag, to + i);
+    }
+  }
+  for (; i < size; ++i) to[i] = a[i * stride_a] * b[i * stride_b];
+}
+
+/// sum_i a[i * stride_a] * b[i * stride_b]
+inline float DotRow(
+    const float* a, int64_t stride_a, const float* b, int64_t stride_b, int64_t size) {
+  const Tag tag;
+  float sum = 0.0f;
+  int64_t i = 0;
+  if (stride_a == 1 && stride_b == 1) {
+    Vec partial = hn::Zero(tag);
+    for (; i + kLanes <= size; i += kLanes) {
+      partial = hn::MulAdd(hn::LoadU(tag, a + i), hn::LoadU(tag, b + i), partial);
+    }
+    sum = hn::GetLane(hn::SumOfLanes(tag, partial));
+  }
+  for (; i < size; ++i) sum += a[i * stride_a] * b[i * stride_b];
+  return sum;
+}
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace HWY_NAMESPACE
+}  // namespace elliptical::kernels
+HWY_AFTER_NAMESPACE();
+
+#endif
