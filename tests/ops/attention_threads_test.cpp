@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+//
+// Same inputs, same bits: whatever the number of threads, at every repetition.
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "elliptical/ops/attention.h"
+#include "tests/support/attention_cases.h"
+
+namespace elliptical {
+namespace {
+
+/// Restores the number of threads at the end of a test.
+class ThreadCount {
+ public:
+  ThreadCount() : before_(at::get_num_threads()) {}
+  ~ThreadCount() { at::set_num_threads(before_); }
+
+ private:
+  int before_;
+};
+
+TEST(AttentionThreads, DoNotChangeABit) {
+  const ThreadCount restore;
+  // A metric shared by all: its gradient is a sum over everything.
+  const support::AttentionData data = support::make_data({.name = "",
+                                                          .B = 3,
+                                                          .H = 4,
+                                                          .Hk = 2,
+                                                          .N = 131,
+                                                          .M = 131,
+                                                          .D = 24,
+                                                          .Dv = 20,
+                                                          .metric = {1, 1, 1, 24},
+                                                          .is_causal = true,
+                                                          .key_lengths = {131, 70, 1},
+                                                          .dropout_p = 0.1});
+  at::set_num_threads(1);
+  const support::AttentionRun expected = support::run(ops::attention_with_lse, data);
+  for (const int threads : {1, 2, 3, 8}) {
+    at::set_num_threads(threads);
+    for (int repeat = 0; repeat < 25; ++repeat) {
+      const support::AttentionRun run = support::run(ops::attention_with_lse, data);
+      ASSERT_TRUE(run.out.equal(expected.out)) << threads << " threads, repeat " << repeat;
+      ASSERT_TRUE(run.lse.equal(expected.lse)) << threads << " threads, repeat " << repeat;
+      for (size_t i = 0; i < run.gradients.size(); ++i) {
+        ASSERT_TRUE(run.gradients[i].equal(expected.gradients[i]))
+            << "gradient " << i << ", " << threads << " threads, repeat " << repeat;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace elliptical
