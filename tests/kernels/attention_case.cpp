@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+#include "tests/kernels/attention_case.h"
+
+#include <cmath>
+#include <numbers>
+#include <sstream>
+#include <utility>
+
+namespace elliptical::kernels::test {
+namespace {
+
+constexpr int64_t kSmallSizes[] = {1,  1,  2,  3,  4,  5,  7,  8,  9,  11, 13,
+                                   15, 16, 17, 23, 31, 32, 33, 37, 47, 49};
+constexpr int64_t kBlockSizes[] = {1,   17,  47,  63,  64,  65,  95,  96,  97,  127,
+                                   128, 129, 191, 192, 193, 197, 255, 256, 257, 300};
+constexpr int64_t kWidths[] = {1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 24, 31, 32, 33};
+constexpr int64_t kBlockWidths[] = {1, 8, 16, 17, 24, 32, 48, 64, 65, 80, 128};
+
+void draw_sizes(Random& random, CaseSize size, AttentionSizes& sizes) {
+  if (size == CaseSize::small) {
+    const auto maybe_zero = [&](int64_t value) { return random.chance(0.015) ? 0 : value; };
+    sizes.B = maybe_zero(1 + random.below(3));
+    sizes.Hk = 1 + random.below(2);
+    sizes.H = maybe_zero(sizes.Hk * (1 + random.below(3)));
+    sizes.N = maybe_zero(random.pick(kSmallSizes));
+    sizes.M = maybe_zero(random.chance(0.5) ? sizes.N : random.pick(kSmallSizes));
+    sizes.D = random.pick(kWidths);
+    sizes.Dv = random.chance(0.5) ? sizes.D : random.pick(kWidths);
+  } else {
+    sizes.B = 1;
+    sizes.Hk = 1;
+    sizes.H = random.chance(0.2) ? 2 : 1;
+    sizes.N = random.pick(kBlockSizes);
+    sizes.M = random.chance(0.5) ? sizes.N : random.pick(kBlockSizes);
+    sizes.D = random.pick(kBlockWidths);
+    sizes.Dv = random.chance(0.5) ? sizes.D : random.pick(kBlockWidths);
+  }
+}
+
+MaskShape draw_mask(Random& random, double chance) {
+  MaskShape mask;
+  mask.present = random.chance(chance);
+  for (bool& expanded : mask.expanded) expanded = random.chance(0.5);
+  return mask;
+}
+
+const char* yes_no(bool value) { return value ? "yes" : "no"; }
+
+std::string describe_mask(const MaskShape& mask) {
+  if (!mask.present) return "none";
+  std::string result;
+  for (int axis = 0; axis < 4; ++axis) result += mask.expanded[axis] ? '1' : "BHNM"[axis];
+  return result;
+}
+
+}  // namespace
+
+uint64_t Random::bits() {
+  state_ += 0x9E3779B97F4A7C15u;
+  uint64_t z = state_;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+  return z ^ (z >> 31);
+}
+
+double Random::normal() {
+  const double radius = std::sqrt(-2.0 * std::log1p(-uniform()));
+  return radius * std::cos(2.0 * std::numbers::pi * uniform());
+}
+
+std::string AttentionCase::describe() const {
+  std::ostringstream text;
+  text << "case " << seed << ": B=" << sizes.B << " H=" << sizes.H << " Hk=" << sizes.Hk
+       << " N=" << sizes.N << " M=" << sizes.M << " D=" << sizes.D << " Dv=" << sizes.Dv
+       << " causal=" << yes_no(is_causal) << " scale=" << scale << " spread=" << spread
+       << " dropout=" << dropout_p << " d_lse=" << yes_no(has_d_lse) << " metric=";
+  if (metric == MetricKind::none) {
+    text << "none";
+  } else {
+    text << (metric_expanded[0] ? '1' : 'B') << (metric_expanded[1] ? '1' : 'H')
+         << (metric == MetricKind::row ? '1' : 'N') << 'D';
+  }
+  text << " mask_add=" << describe_mask(mask_add) << " mask_keep=" << describe_mask(mask_keep)
+       << " lengths=";
+  if (key_lengths.empty()) text << "none";
+  for (size_t b = 0; b < key_lengths.size(); ++b) text << (b ? "," : "") << key_lengths[b];
+  text << " memory=" << (plain_memory ? "contiguous" : "random");
+  return text.str();
+}
+
+AttentionCase random_case(uint64_t seed, CaseSize size) {
+  Random random(seed);
+  AttentionCase result;
+  result.seed = seed;
+  draw_sizes(random, size, result.sizes);
+  const double default_scale = 1.0 / std::sqrt(static_cast<double>(result.sizes.D));
+
+  constexpr MetricKind kinds[] = {MetricKind::none, MetricKind::row, MetricKind::per_query};
+  result.metric = random.pick(kinds);
+  result.metric_expanded = {random.chance(0.5), random.chance(0.5)};
+  result.mask_add = draw_mask(random, 0.25);
+  result.mask_keep = draw_mask(random, 0.25);
+  if (random.chance(0.3)) {
+    for (int64_t b = 0; b < result.sizes.B; ++b)
+      result.key_lengths.push_back(random.below(result.sizes.M + 2));  // M + 1 counts as M
+  }
+  result.is_causal = random.chance(0.4);
+  const double scales[] = {default_scale, default_scale, default_scale, 1.0, -default_scale, 0.0};
+  result.scale = random.pick(scales);
+  const double dropouts[] = {0.0, 0.0, 0.0, 0.1, 0.5, 0.9};
+  result.dropout_p = random.pick(dropouts);
+  const double spreads[] = {0.1, 1.0, 1.0, 3.0};
+  result.spread = random.pick(spreads);
+  result.has_d_lse = random.chance(0.5);
+  result.plain_memory = random.chance(0.3);
+  return result;
+}
+
+Layout random_input_layout(Random& random, const std::array<bool, 4>& expanded) {
+  Layout layout;
+  for (int last = 3; last > 0; --last)
+    std::swap(layout.order[last], layout.order[random.below(last + 1)]);
+  for (int axis = 0; axis < 4; ++axis) {
+    layout.gap[axis] = random.chance(0.3) ? 1 + random.below(3) : 0;
+    layout.reversed[axis] = random.chance(0.2);
+  }
+  layout.expanded = expanded;
+  layout.offset = random.below(5);
+  return layout;
+}
+
+Layout random_output_layout(Random& random) {
+  Layout layout = random_input_layout(random);
+  int& place_of_d = *std::find(layout.order.begin(), layout.order.end(), 3);
+  std::swap(place_of_d, layout.order[3]);
+  layout.reversed[3] = false;
+  return layout;
+}
+
+}  // namespace elliptical::kernels::test
