@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+//
+// Interleaved timing. A shared machine drifts by tens of percent within seconds, so contestants
+// take turns, call by call, and only their ratio within one measurement is meant to be compared.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "bench/contestant.h"
+
+namespace elliptical::bench {
+
+struct MeasureOptions {
+  int repeats = 20;        ///< calls of each contestant, at least
+  double min_time = 1.0;   ///< seconds spent on the whole measurement, at least
+  int max_repeats = 2000;  ///< ends the measurement of tiny problems
+};
+
+/// Seconds per call.
+struct Timing {
+  double min = 0;
+  double median = 0;
+  int calls = 0;
+};
+
+/// Two warm-up rounds, then rounds in which each contestant is called once, in the order given. One
+/// Timing per contestant.
+std::vector<Timing> measure(const std::vector<Contestant*>& contestants,
+                            Pass pass,
+                            const MeasureOptions& options);
+
+/// Ours against one peer on one case.
+struct Comparison {
+  Case shape;
+  Pass pass = Pass::kForward;
+  std::string peer;
+  std::string skipped;  ///< why there are no times; empty when there are
+  Timing ours, theirs;
+  double ours_error = 0;  ///< worst of `errors`, relative
+  double theirs_error = 0;
+
+  double ratio_min() const { return theirs.min / ours.min; }
+  double ratio_median() const { return theirs.median / ours.median; }
+  /// What `ratio_min` must reach, or 0 when this peer sets no target.
+  double must() const { return peer == shape.rival ? shape.must(pass) : 0; }
+};
+
+/// Checks everybody's answer against double precision, then times them in turns. Throws
+/// std::runtime_error when ours is wrong.
+std::vector<Comparison> compare(const Case& shape,
+                                Pass pass,
+                                const std::vector<std::string>& peers,
+                                int num_threads,
+                                const MeasureOptions& options);
+
+}  // namespace elliptical::bench

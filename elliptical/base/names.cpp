@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+#include "elliptical/base/names.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace elliptical {
+
+int edit_distance(std::string_view a, std::string_view b) {
+  // row[j]: distance of the first i characters of a from the first j of b.
+  std::vector<int> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), 0);
+  for (size_t i = 1; i <= a.size(); ++i) {
+    int diagonal = row[0];  // row[j - 1] of the previous i
+    row[0] = static_cast<int>(i);
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const int replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+std::string join(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+std::string unknown_name(std::string_view name, const std::vector<std::string>& known) {
+  std::string text = "unknown \"" + std::string(name) + "\"";
+  const auto nearest =
+      std::min_element(known.begin(), known.end(), [&](const auto& a, const auto& b) {
+        return edit_distance(name, a) < edit_distance(name, b);
+      });
+  // A name is near when at least half of it is right.
+  if (nearest != known.end() &&
+      edit_distance(name, *nearest) * 2 <= static_cast<int>(nearest->size())) {
+    return text + ", did you mean \"" + *nearest + "\"?";
+  }
+  return text + ", known: " + join(known);
+}
+
+}  // namespace elliptical

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+//
+// What a user probably meant. Every place that looks up a name in a table says so when it fails.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace elliptical {
+
+/// Insertions, deletions and replacements of a character that turn `a` into `b`.
+int edit_distance(std::string_view a, std::string_view b);
+
+/// `unknown "elipse", did you mean "ellipse"?`; without a near name it lists them all.
+std::string unknown_name(std::string_view name, const std::vector<std::string>& known);
+
+/// "a, b, c"
+std::string join(const std::vector<std::string>& names);
+
+}  // namespace elliptical

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+//
+// The program `elliptical`: a table of commands. Results go to stdout, everything else to stderr.
+// Exit status: 0 done, 1 failed, 2 wrong usage, 3 set-up missing.
+#include <c10/util/Exception.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <iostream>
+
+#include "elliptical/base/errors.h"
+#include "elliptical/base/names.h"
+#include "elliptical/cli/commands.h"
+
+namespace elliptical::cli {
+namespace {
+
+constexpr std::array kCommands = {
+    Command{"bench", "our attention against its peers on this machine", bench},
+    Command{"info", "CPU, kernel targets, torch, and the path each dtype takes", info},
+    Command{"list", "what there is to choose from", list},
+};
+
+void print_help(std::ostream& stream) {
+  stream << "usage: elliptical [--debug] COMMAND [ARGUMENTS...]\n\n";
+  for (const Command& command : kCommands) {
+    stream << fmt::format("  {:<8} {}\n", command.name, command.description);
+  }
+  stream << "\n  elliptical COMMAND --help   what a command takes\n"
+            "  elliptical --version        the version of the program\n"
+            "  --debug                     where in torch an error came from\n";
+}
+
+int run(Arguments arguments) {
+  if (arguments.empty()) {
+    print_help(std::cerr);
+    return 2;
+  }
+  const std::string name = arguments.front();
+  arguments.erase(arguments.begin());
+  if (name == "--help") {
+    print_help(std::cout);
+    return 0;
+  }
+  if (name == "--version") {
+    std::cout << "elliptical " ELLIPTICAL_VERSION "\n";
+    return 0;
+  }
+  std::vector<std::string> names;
+  for (const Command& command : kCommands) {
+    if (command.name == name) return command.function(arguments);
+    names.emplace_back(command.name);
+  }
+  throw UsageError("command: " + unknown_name(name, names));
+}
+
+int run_and_report(Arguments arguments) {
+  const bool debug = !arguments.empty() && arguments.front() == "--debug";
+  if (debug) arguments.erase(arguments.begin());
+  try {
+    const int status = run(std::move(arguments));
+    std::cout.flush();
+    if (!std::cout) throw std::runtime_error("stdout: could not be written");
+    return status;
+  } catch (const UsageError& error) {
+    std::cerr << "elliptical: " << error.what() << "\n";
+    return 2;
+  } catch (const c10::Error& error) {
+    std::cerr << "elliptical: " << (debug ? error.what() : error.what_without_backtrace()) << "\n";
+  } catch (const std::exception& error) {
+    std::cerr << "elliptical: " << error.what() << "\n";
+  }
+  return 1;
+}
+
+}  // namespace
+}  // namespace elliptical::cli
+
+int main(int argc, char** argv) { return elliptical::cli::run_and_report({argv + 1, argv + argc}); }

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#include "elliptical/cli/table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <ostream>
+
+namespace elliptical::cli {
+namespace {
+
+bool looks_numeric(const std::string& cell) {
+  return cell.empty() || cell == "-" || std::isdigit(static_cast<unsigned char>(cell.front()));
+}
+
+std::string csv_cell(const std::string& cell) {
+  if (cell.find_first_of(",\"\r\n") == std::string::npos) return cell;
+  std::string quoted = "\"";
+  for (const char c : cell) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + "\"";
+}
+
+void print_csv_row(std::ostream& stream, const std::vector<std::string>& cells) {
+  for (size_t i = 0; i < cells.size(); ++i) stream << (i ? "," : "") << csv_cell(cells[i]);
+  stream << "\n";
+}
+
+}  // namespace
+
+void print_text(std::ostream& stream, const Table& table) {
+  std::vector<size_t> widths;
+  std::vector<bool> numeric;
+  for (size_t i = 0; i < table.columns.size(); ++i) {
+    widths.push_back(table.columns[i].size());
+    numeric.push_back(i > 0);  // the first column is a name, even when it starts with a digit
+    for (const auto& row : table.rows) {
+      widths[i] = std::max(widths[i], row[i].size());
+      numeric[i] = numeric[i] && looks_numeric(row[i]);
+    }
+  }
+  const auto print_row = [&](const std::vector<std::string>& cells) {
+    std::string line;
+    for (size_t i = 0; i < cells.size(); ++i) {
+      if (i) line += "  ";
+      line += numeric[i] ? fmt::format("{:>{}}", cells[i], widths[i])
+                         : fmt::format("{:<{}}", cells[i], widths[i]);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    stream << line << "\n";
+  };
+  print_row(table.columns);
+  for (const auto& row : table.rows) print_row(row);
+}
+
+void print_csv(std::ostream& stream, const Table& table) {
+  print_csv_row(stream, table.columns);
+  for (const auto& row : table.rows) print_csv_row(stream, row);
+}
+
+}  // namespace elliptical::cli
