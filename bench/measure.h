@@ -40,6 +40,9 @@ struct Comparison {
   Timing ours, theirs;
   double ours_error = 0;  ///< worst of `errors`, relative
   double theirs_error = 0;
+  /// Which tensor of ours is further from the double result than it may be; empty when all are
+  /// right.
+  std::string inexact;
 
   double ratio_min() const { return theirs.min / ours.min; }
   double ratio_median() const { return theirs.median / ours.median; }
@@ -48,7 +51,7 @@ struct Comparison {
 };
 
 /// Checks everybody's answer against double precision, then times them in turns. Throws
-/// std::runtime_error when ours is wrong.
+/// std::runtime_error when a peer computes something else.
 std::vector<Comparison> compare(const Case& shape,
                                 Pass pass,
                                 const std::vector<std::string>& peers,

@@ -5,6 +5,7 @@
 #include <torch/torch.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -81,8 +82,10 @@ std::string milliseconds(double seconds) { return fmt::format("{:.3f}", seconds 
 
 std::string verdict(const Comparison& row) {
   if (!row.skipped.empty()) return "skipped: " + row.skipped;
-  if (row.must() == 0) return "";
-  return row.ratio_min() >= row.must() ? "reached" : "below";
+  std::string text;
+  if (row.must() > 0) text = row.ratio_min() >= row.must() ? "reached" : "below";
+  if (!row.inexact.empty()) text += (text.empty() ? "" : ", ") + ("INEXACT " + row.inexact);
+  return text;
 }
 
 std::string machine_line(const Machine& machine) {
@@ -132,6 +135,7 @@ nlohmann::ordered_json record(const Comparison& row, const Machine& machine) {
   json["must"] = row.must() ? nlohmann::ordered_json(row.must()) : nullptr;
   json["ours_error"] = number(row.ours_error);
   json["peer_error"] = number(row.theirs_error);
+  json["inexact"] = row.inexact.empty() ? nullptr : nlohmann::ordered_json(row.inexact);
   json["skipped"] = ran ? nullptr : nlohmann::ordered_json(row.skipped);
   json["dtype"] = "float32";
   json["threads"] = machine.num_threads;
@@ -202,7 +206,10 @@ int bench(const Arguments& arguments) {
   const Machine machine = this_machine();
   options.format == "table" ? print_table(comparisons, machine)
                             : print_records(comparisons, machine, options.format);
-  return 0;
+  const bool all_exact = std::all_of(comparisons.begin(), comparisons.end(),
+                                     [](const Comparison& row) { return row.inexact.empty(); });
+  if (!all_exact) std::cerr << "bench: results marked INEXACT are further off than they may be\n";
+  return all_exact ? 0 : 1;
 }
 
 }  // namespace elliptical::cli

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+#include "elliptical/base/names.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+namespace elliptical {
+namespace {
+
+TEST(EditDistance, CountsInsertionsDeletionsReplacements) {
+  EXPECT_EQ(edit_distance("", ""), 0);
+  EXPECT_EQ(edit_distance("", "abc"), 3);
+  EXPECT_EQ(edit_distance("bench", "bench"), 0);
+  EXPECT_EQ(edit_distance("bnch", "bench"), 1);
+  EXPECT_EQ(edit_distance("bnech", "bench"), 2);
+  EXPECT_EQ(edit_distance("kitten", "sitting"), 3);
+}
+
+RC_GTEST_PROP(EditDistance,
+              IsAMetric,
+              (const std::string& a, const std::string& b, const std::string& c)) {
+  RC_ASSERT(edit_distance(a, b) == edit_distance(b, a));
+  RC_ASSERT((edit_distance(a, b) == 0) == (a == b));
+  RC_ASSERT(edit_distance(a, c) <= edit_distance(a, b) + edit_distance(b, c));
+}
+
+TEST(UnknownName, NamesTheNearest) {
+  EXPECT_EQ(unknown_name("elipse", {"circle", "ellipse"}),
+            "unknown \"elipse\", did you mean \"ellipse\"?");
+}
+
+TEST(UnknownName, ListsAllWhenNoneIsNear) {
+  EXPECT_EQ(unknown_name("square", {"circle", "ellipse"}),
+            "unknown \"square\", known: circle, ellipse");
+}
+
+}  // namespace
+}  // namespace elliptical

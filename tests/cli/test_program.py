@@ -1,0 +1,147 @@
+"""The program as a user meets it: exit status, stdout for results, one line on stderr for mistakes."""
+
+import csv
+import io
+import json
+import os
+import subprocess
+
+import pytest
+
+
+def usage_error(result):
+    assert result.returncode == 2
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    return line
+
+
+def test_help_lists_the_commands(elliptical):
+    result = elliptical("--help")
+    assert result.returncode == 0
+    for command in ("bench", "info", "list"):
+        assert f"  {command} " in result.stdout
+
+
+@pytest.mark.parametrize("command", ["bench", "info", "list"])
+def test_every_command_has_help(elliptical, command):
+    result = elliptical(command, "--help")
+    assert result.returncode == 0 and "--format" in result.stdout
+
+
+def test_version(elliptical, root):
+    result = elliptical("--version")
+    version = result.stdout.removeprefix("elliptical ").strip()
+    assert result.returncode == 0
+    assert f"project(elliptical VERSION {version} " in (root / "CMakeLists.txt").read_text()
+
+
+def test_no_command_is_wrong_usage(elliptical):
+    result = elliptical()
+    assert result.returncode == 2 and result.stdout == "" and "usage:" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["bnech"], 'command: unknown "bnech", did you mean "bench"?'),
+        (["xyzzy"], 'command: unknown "xyzzy", known: bench, info, list'),
+        (["info", "--fromat", "json"], 'info: option unknown "--fromat", did you mean "--format"?'),
+        (["info", "--format", "jsn"], 'unknown "jsn", did you mean "json"?'),
+        (["info", "more"], 'info: unexpected argument "more"'),
+        (["list", "smid"], 'unknown "smid", did you mean "simd"?'),
+        (["bench", "--peers", "sdpa,unfsed"], 'unknown "unfsed", did you mean "unfused"?'),
+        (["bench", "--case", "nothing"], 'bench: no case has "nothing" in its name'),
+        (["bench", "--threads", "0"], "--threads"),
+        (["bench", "--repeats", "many"], "--repeats"),
+    ],
+)
+def test_mistakes_get_one_line(elliptical, arguments, message):
+    assert message in usage_error(elliptical(*arguments))
+
+
+def test_info_knows_the_paths(elliptical):
+    facts = json.loads(elliptical("info", "--format", "json").stdout)
+    assert facts["torch"].startswith("2.13.")
+    assert facts["simd"]["in_use"] in facts["simd"]["runnable"]
+    assert set(facts["simd"]["runnable"]) <= set(facts["simd"]["compiled"])
+    assert facts["paths"]["float32"]["path"] == "fused"
+    double = facts["paths"]["float64"]
+    assert double["path"] == "composite" and double["refused"]["fused"] != ""
+
+
+def test_info_table_says_the_same(elliptical):
+    table = elliptical("info").stdout
+    facts = json.loads(elliptical("info", "--format", "json").stdout)
+    assert facts["cpu"] in table and facts["simd"]["in_use"] in table
+    assert facts["paths"]["float64"]["refused"]["fused"] in table
+
+
+def test_simd_target_can_be_forced(elliptical):
+    for target in json.loads(elliptical("info", "--format", "json").stdout)["simd"]["runnable"]:
+        rows = elliptical("list", "simd", "--format", "csv", env={**os.environ, "ELLIPTICAL_SIMD": target})
+        in_use = [row["target"] for row in csv.DictReader(io.StringIO(rows.stdout)) if row["in use"] == "yes"]
+        assert in_use == [target]
+
+
+def test_impossible_simd_target_is_refused(elliptical):
+    result = elliptical("list", "simd", env={**os.environ, "ELLIPTICAL_SIMD": "mmx"})
+    (line,) = result.stderr.splitlines()
+    assert result.returncode == 1 and "simd: target must be one of" in line and '"mmx"' in line
+
+
+def short_bench(elliptical, *arguments, **options):
+    result = elliptical("bench", "--repeats", "1", "--min-time", "0", *arguments, **options)
+    assert result.returncode == 0, result.stderr
+    return result
+
+
+def test_bench_records(elliptical):
+    arguments = ["--case", "8,8,128,16", "--peers", "sdpa,unfused", "--threads", "1"]
+    rows = json.loads(short_bench(elliptical, "--format", "json", *arguments).stdout)
+    assert [(row["pass"], row["peer"]) for row in rows] == [
+        ("forward", "sdpa"),
+        ("forward", "unfused"),
+        ("forward+backward", "sdpa"),
+        ("forward+backward", "unfused"),
+    ]
+    for row in rows:
+        assert row["ratio_min"] == pytest.approx(row["peer_min_s"] / row["ours_min_s"])
+        assert row["ours_min_s"] <= row["ours_median_s"]
+        assert row["threads"] == 1 and row["simd"] and row["torch"].startswith("2.13.")
+        assert 0 < row["ours_error"] < 1e-5
+        assert row["must"] == (None if row["peer"] == "unfused" else 2.6 if row["pass"] == "forward" else 2.2)
+
+
+def test_bench_formats_have_the_same_rows(elliptical):
+    arguments = ["--case", "8,8,128,16", "--pass", "forward"]
+    (record,) = json.loads(short_bench(elliptical, "--format", "json", *arguments).stdout)
+    (row,) = csv.DictReader(io.StringIO(short_bench(elliptical, "--format", "csv", *arguments).stdout))
+    assert list(row) == list(record) and row["case"] == record["case"]
+    table = short_bench(elliptical, *arguments).stdout
+    assert record["case"] in table and "2.60" in table
+
+
+def test_bench_price_of_the_metric(elliptical):
+    arguments = ["--case", "4,8,256,16 causal metric", "--pass", "forward", "--format", "json"]
+    rows = json.loads(short_bench(elliptical, *arguments).stdout)
+    assert [row["case"].split()[-1] for row in rows] == ["metric-row", "metric-per-query"]
+    assert {row["peer"] for row in rows} == {"plain"}
+
+
+def test_bench_says_why_a_peer_is_skipped(elliptical, tmp_path):
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\nexit 1\n")
+    python.chmod(0o755)
+    arguments = ["--case", "8,8,128,16", "--peers", "ort", "--format", "json"]
+    environment = {**os.environ, "ELLIPTICAL_PYTHON": str(python)}
+    rows = json.loads(short_bench(elliptical, *arguments, env=environment).stdout)
+    assert str(python) in rows[0]["skipped"] and rows[0]["ratio_min"] is None
+    assert rows[1]["skipped"] == "ONNX Runtime has no backward pass"
+
+
+def test_unwritable_stdout_is_a_failure(elliptical, root):
+    program = root / "build" / "release" / "elliptical"
+    with open("/dev/full", "w") as full:
+        result = subprocess.run([program, "--version"], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert result.returncode == 1 and result.stderr == "elliptical: stdout: could not be written\n"
