@@ -110,6 +110,7 @@ void AttendBlock(const Head& head,
   const AttentionSizes& sizes = head.in.sizes;
   const Sight sight(head, panel, key_begin, key_rows);
   const int64_t rows = sight.rows(panel);
+  float* ot = scratch.ot + panel.lane * sizes.Dv;
   if (rows == 0) return;
   const Tag tag;
   constexpr int64_t kWidth = C * kLanes;
@@ -139,7 +140,6 @@ void AttendBlock(const Head& head,
     for (int64_t i = 0; i < rows * kWidth; ++i) s[i] *= scratch.mask[i];
   }
 
-  float* ot = scratch.ot + panel.lane * sizes.Dv;
   constexpr int kRows = kTileRows[C - 1];
   if (key_begin == 0) {
     Product<kRows, C, Init::kZero>(sizes.Dv, values.by_channel(), s, kWidth, sight.end, nullptr, ot,
@@ -151,42 +151,54 @@ void AttendBlock(const Head& head,
   values.Restore(s, kWidth, sight.end, C, ot, kWidth);
 }
 
+/// qt = (q m)^T * unit, where possible without a copy of the rows in between.
+void PackPanel(const Head& head, const Panel& panel, Scratch& scratch) {
+  const Inputs& in = head.in;
+  const int64_t D = in.sizes.D, width = panel.width();
+  float* qt = scratch.qt + panel.lane * D;
+  const bool whole_blocks = panel.queries == width && D % 4 == 0;
+  if (whole_blocks && in.q.stride_d == 1 && (!in.metric || in.metric.stride_d == 1)) {
+    const float* q = in.q.row(head.b, head.h, panel.n);
+    const float* m = in.metric ? in.metric.row(head.b, head.h, panel.n) : nullptr;
+    Transpose(q, in.q.stride_n, m, in.metric.stride_n, width, D, score_unit(in), qt, width);
+  } else {
+    PackQueries(head, panel, scratch.rows, scratch.ld_rows);
+    Transpose(scratch.rows, scratch.ld_rows, width, D, score_unit(in), qt, width);
+  }
+}
+
 /// o = O / sum, and the statistics of each row.
 void WritePanel(const Head& head,
                 const Panel& panel,
                 const AttentionOutputs<float>& out,
                 Scratch& scratch) {
-  const AttentionSizes& sizes = head.in.sizes;
+  const int64_t Dv = head.in.sizes.Dv, width = panel.width();
   const Tag tag;
-  float* ot = scratch.ot + panel.lane * sizes.Dv;
-  const int64_t width = panel.width();
-  HWY_ALIGN float lse[kMaxColumns * kLanes];
+  const float* max = scratch.max + panel.lane;
+  const float* sum = scratch.sum + panel.lane;
+  HWY_ALIGN float inverse[kMaxColumns * kLanes], lse[kMaxColumns * kLanes];
   for (int64_t l = 0; l < width; l += kLanes) {
-    const Vec sum = hn::LoadU(tag, scratch.sum + panel.lane + l);
-    const Vec max = hn::LoadU(tag, scratch.max + panel.lane + l);
-    const auto empty = hn::Eq(sum, hn::Zero(tag));
-    const Vec inverse = hn::Div(hn::Set(tag, 1.0f), sum);
-    for (int64_t i = 0; i < sizes.Dv; ++i) {
-      float* cell = ot + i * width + l;
-      // A lane that saw no key may hold anything here.
-      hn::StoreU(hn::IfThenZeroElse(empty, hn::Mul(hn::LoadU(tag, cell), inverse)), tag, cell);
-    }
-    const Vec log_sum = hn::MulAdd(max, hn::Set(tag, static_cast<float>(kLn2)), hn::Log(tag, sum));
+    const Vec total = hn::LoadU(tag, sum + l);
+    const auto empty = hn::Eq(total, hn::Zero(tag));
+    hn::StoreU(hn::IfThenZeroElse(empty, hn::Div(hn::Set(tag, 1.0f), total)), tag, inverse + l);
+    const Vec log_sum = hn::MulAdd(hn::LoadU(tag, max + l), hn::Set(tag, static_cast<float>(kLn2)),
+                                   hn::Log(tag, total));
     hn::StoreU(hn::IfThenElse(empty, hn::Set(tag, kHidden), log_sum), tag, lse + l);
   }
-  if (panel.queries == width && sizes.Dv % 4 == 0) {
-    Transpose(ot, width, sizes.Dv, width, 1.0f, out.o.row(head.b, head.h, panel.n), out.o.stride_n);
+  const float* ot = scratch.ot + panel.lane * Dv;
+  if (panel.queries == width && Dv % 4 == 0) {
+    float* o = out.o.row(head.b, head.h, panel.n);
+    Transpose(ot, width, inverse, 0, Dv, width, 1.0f, o, out.o.stride_n);
   } else {
-    Transpose(ot, width, sizes.Dv, width, 1.0f, scratch.rows, scratch.ld_rows);
+    Transpose(ot, width, inverse, 0, Dv, width, 1.0f, scratch.rows, scratch.ld_rows);
     for (int64_t l = 0; l < panel.queries; ++l) {
-      std::copy_n(scratch.rows + l * scratch.ld_rows, sizes.Dv,
-                  out.o.row(head.b, head.h, panel.n + l));
+      std::copy_n(scratch.rows + l * scratch.ld_rows, Dv, out.o.row(head.b, head.h, panel.n + l));
     }
   }
-  const int64_t first = head.index() * sizes.N + panel.n;
+  const int64_t first = head.index() * head.in.sizes.N + panel.n;
   if (out.lse) std::copy_n(lse, panel.queries, out.lse + first);
-  if (out.row_max) std::copy_n(scratch.max + panel.lane, panel.queries, out.row_max + first);
-  if (out.row_sum) std::copy_n(scratch.sum + panel.lane, panel.queries, out.row_sum + first);
+  if (out.row_max) std::copy_n(max, panel.queries, out.row_max + first);
+  if (out.row_sum) std::copy_n(sum, panel.queries, out.row_sum + first);
 }
 
 /// Rows that are padding: o = 0.
@@ -215,10 +227,10 @@ void AttendQueries(const Head& head,
   const Panels panels(real);
   for (int64_t p = 0; p < panels.count; ++p) {
     const Panel panel = panels[p];
-    PackQueries(head, panel, scratch.rows, scratch.ld_rows);
-    float* qt = scratch.qt + panel.lane * sizes.D;
-    Transpose(scratch.rows, scratch.ld_rows, panel.width(), sizes.D, score_unit(in), qt,
-              panel.width());
+    PackPanel(head, panel, scratch);
+    if (head.visible(panel.n + panel.queries - 1) == 0) {  // AttendBlock will not come here
+      std::fill_n(scratch.ot + panel.lane * sizes.Dv, panel.width() * sizes.Dv, 0.0f);
+    }
   }
   std::fill_n(scratch.max, panels.width(), kLowest);
   std::fill_n(scratch.sum, panels.width(), 0.0f);

@@ -16,7 +16,16 @@ HWY_BEFORE_NAMESPACE();
 namespace elliptical::kernels {
 namespace HWY_NAMESPACE {
 
-/// 2^x for x <= 0 with relative error below 2.2e-7; 2^0 = 1; exactly 0 below -126, so for -inf; NaN
+/// max(x, floor), and NaN for NaN.
+HWY_INLINE Vec ClampBelow(Vec x, Vec floor) {
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
+  return hn::Max(floor, x);  // the instruction returns its second operand when one is NaN
+#else
+  return hn::IfThenElse(hn::Lt(x, floor), floor, x);
+#endif
+}
+
+/// 2^x for x <= 0 with relative error below 2.2e-7; 2^0 = 1; exactly 0 below -127, so for -inf; NaN
 /// for NaN. A minimax polynomial of degree 5 on the fraction, divided by its constant term: that
 /// constant factor cancels in a softmax, and the largest probability before normalisation is
 /// exactly 1.
@@ -35,9 +44,10 @@ HWY_INLINE Vec Exp2(Vec x) {
   return Vec{_mm512_maskz_scalef_ps(normal, p.raw, x.raw)};
 #else
   // Adding 1.5 * 2^23 + 127 rounds x to an integer and leaves it, with the exponent bias, in the
-  // low bits.
+  // low bits. At -127 that exponent field is 0, and with it the result.
   const hn::RebindToSigned<Tag> int_tag;
   const Vec magic = hn::Set(tag, 12582912.0f + 127.0f);
+  x = ClampBelow(x, hn::Set(tag, -127.0f));
   const Vec shifted = hn::Add(x, magic);
   const Vec fraction = hn::Sub(x, hn::Sub(shifted, magic));  // in [-1/2, 1/2]
   Vec p = hn::MulAdd(hn::Set(tag, 0.0013276471f), fraction, hn::Set(tag, 0.009675541f));
@@ -46,7 +56,7 @@ HWY_INLINE Vec Exp2(Vec x) {
   p = hn::MulAdd(p, fraction, hn::Set(tag, 0.69314694f));
   p = hn::MulAdd(p, fraction, hn::Set(tag, 1.0f));
   const Vec power = hn::BitCast(tag, hn::ShiftLeft<23>(hn::BitCast(int_tag, shifted)));
-  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(tag, -126.0f)), hn::Mul(p, power));
+  return hn::Mul(p, power);
 #endif
 }
 

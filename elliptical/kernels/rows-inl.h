@@ -18,9 +18,13 @@ HWY_BEFORE_NAMESPACE();
 namespace elliptical::kernels {
 namespace HWY_NAMESPACE {
 
-/// to[c, r] = from[r, c] * factor, in 4 x 4 blocks: both are accessed up to the next multiple of 4.
+/// to[c, r] = from[r, c] * weights[r, c] * factor; without weights (null) from[r, c] * factor.
+/// `ld_weights` = 0 is one row of weights for all. Works on 4 x 4 blocks: everything is accessed up
+/// to the next multiple of 4.
 inline void Transpose(const float* HWY_RESTRICT from,
                       int64_t ld_from,
+                      const float* HWY_RESTRICT weights,
+                      int64_t ld_weights,
                       int64_t rows,
                       int64_t columns,
                       float factor,
@@ -28,23 +32,29 @@ inline void Transpose(const float* HWY_RESTRICT from,
                       int64_t ld_to) {
 #if HWY_TARGET == HWY_SCALAR
   for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t c = 0; c < columns; ++c) to[c * ld_to + r] = from[r * ld_from + c] * factor;
+    for (int64_t c = 0; c < columns; ++c) {
+      const float weight = weights ? weights[r * ld_weights + c] : 1.0f;
+      to[c * ld_to + r] = from[r * ld_from + c] * weight * factor;
+    }
   }
 #else
   const hn::FixedTag<float, 4> tag;
+  using V4 = hn::Vec<decltype(tag)>;
   const hn::RepartitionToWide<decltype(tag)> wide;
-  const auto scale = hn::Set(tag, factor);
+  const V4 scale = hn::Set(tag, factor);
   for (int64_t r = 0; r < rows; r += 4) {
     for (int64_t c = 0; c < columns; c += 4) {
-      const float* block = from + r * ld_from + c;
-      const auto r0 = hn::Mul(hn::LoadU(tag, block), scale);
-      const auto r1 = hn::Mul(hn::LoadU(tag, block + ld_from), scale);
-      const auto r2 = hn::Mul(hn::LoadU(tag, block + 2 * ld_from), scale);
-      const auto r3 = hn::Mul(hn::LoadU(tag, block + 3 * ld_from), scale);
-      const auto low01 = hn::BitCast(wide, hn::InterleaveLower(tag, r0, r1));
-      const auto low23 = hn::BitCast(wide, hn::InterleaveLower(tag, r2, r3));
-      const auto high01 = hn::BitCast(wide, hn::InterleaveUpper(tag, r0, r1));
-      const auto high23 = hn::BitCast(wide, hn::InterleaveUpper(tag, r2, r3));
+      V4 row[4];
+      ELLIPTICAL_UNROLL
+      for (int64_t l = 0; l < 4; ++l) {
+        row[l] = hn::LoadU(tag, from + (r + l) * ld_from + c);
+        if (weights) row[l] = hn::Mul(row[l], hn::LoadU(tag, weights + (r + l) * ld_weights + c));
+        row[l] = hn::Mul(row[l], scale);
+      }
+      const auto low01 = hn::BitCast(wide, hn::InterleaveLower(tag, row[0], row[1]));
+      const auto low23 = hn::BitCast(wide, hn::InterleaveLower(tag, row[2], row[3]));
+      const auto high01 = hn::BitCast(wide, hn::InterleaveUpper(tag, row[0], row[1]));
+      const auto high23 = hn::BitCast(wide, hn::InterleaveUpper(tag, row[2], row[3]));
       float* out = to + c * ld_to + r;
       hn::StoreU(hn::BitCast(tag, hn::InterleaveLower(wide, low01, low23)), tag, out);
       hn::StoreU(hn::BitCast(tag, hn::InterleaveUpper(wide, low01, low23)), tag, out + ld_to);
@@ -53,6 +63,16 @@ inline void Transpose(const float* HWY_RESTRICT from,
     }
   }
 #endif
+}
+
+inline void Transpose(const float* HWY_RESTRICT from,
+                      int64_t ld_from,
+                      int64_t rows,
+                      int64_t columns,
+                      float factor,
+                      float* HWY_RESTRICT to,
+                      int64_t ld_to) {
+  Transpose(from, ld_from, nullptr, 0, rows, columns, factor, to, ld_to);
 }
 
 /// to[i] = a[i * stride] * factor
