@@ -8,6 +8,7 @@
 // query sees one. Gradients then stay clean too, because no product ever meets a non-finite factor
 // that is hidden.
 #include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
 #include <ATen/autocast_mode.h>
 
 #include <cmath>

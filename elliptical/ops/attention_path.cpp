@@ -3,6 +3,7 @@
 // Which path an attention call takes. It depends on dtype, device and what must be differentiated,
 // never on values, so that traced calls take the path that real ones take.
 #include <ATen/core/grad_mode.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/util/Exception.h>
 
 #include <cstdlib>
@@ -32,6 +33,14 @@ bool composite_is_forced() {
   return name == "composite";
 }
 
+/// True inside torch.func.grad, vmap and their like, which refuse autograd functions written in
+/// C++.
+bool functional_transform_runs() {
+  return c10::impl::tls_is_dispatch_key_included(
+             c10::DispatchKey::FuncTorchDynamicLayerFrontMode) ||
+         c10::impl::tls_is_dispatch_key_included(c10::DispatchKey::FuncTorchDynamicLayerBackMode);
+}
+
 constexpr const char* kForced = "ELLIPTICAL_ATTENTION=composite is set";
 
 /// Why the fused path can not take this call; empty when it can.
@@ -43,6 +52,8 @@ std::string fused_refusal(const AttentionArgs& args) {
     return text("q is ", args.q.scalar_type(), ", the kernel takes Float");
   if (args.attn_mask && args.attn_mask->requires_grad() && at::GradMode::is_enabled())
     return "attn_mask requires grad, the kernel gives no gradient of the mask";
+  if (functional_transform_runs())
+    return "a torch.func transform runs, the kernel has no rule for it";
   return "";
 }
 

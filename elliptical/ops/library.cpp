@@ -10,6 +10,8 @@
 #include "elliptical/ops/attention_fused_impl.h"
 #include "elliptical/ops/attention_impl.h"
 #include "elliptical/ops/masks_impl.h"
+#include "elliptical/ops/metric_impl.h"
+#include "elliptical/ops/prefix_metric.h"
 
 namespace elliptical::ops {
 
@@ -27,6 +29,19 @@ TORCH_LIBRARY(elliptical, m) {
       "Tensor? key_lengths=None, Tensor? dropout_seed=None, *, bool is_causal=False, "
       "float? scale=None, float dropout_p=0.0, bool need_lse=True) -> str[]",
       TORCH_FN(explain_op));
+  // v, v_prev (B, H, N, D) -> (B, H, 1, D), or (B, H, N, D) for scope "prefix". See metric.h.
+  m.def(
+      "metric(Tensor v, Tensor? v_prev=None, Tensor? q=None, Tensor? k=None, Tensor? q_prev=None, "
+      "Tensor? lengths=None, Tensor? temperature=None, *, str estimator=\"difference\", "
+      "str scope=\"sequence\", str scaling=\"max\", float delta=1.0, bool differentiable=False, "
+      "float attenuation=0.5, float? step=None, bool is_causal=False, float? scale=None, "
+      "int query_stride=16, float low=0.0, int seed=0, float value=1.0, "
+      "Generator? generator=None) -> Tensor",
+      TORCH_FN(metric_op));
+  m.def(
+      "_prefix_metric(Tensor v, Tensor v_prev, Tensor? sum, int count, str scaling, float delta) "
+      "-> (Tensor rows, Tensor sum)",
+      TORCH_FN(prefix_metric_op));
 
   m.def(
       "_attention_forward(Tensor q, Tensor k, Tensor v, Tensor? metric, Tensor? attn_mask, "
@@ -39,16 +54,22 @@ TORCH_LIBRARY(elliptical, m) {
       "bool need_d_metric) -> (Tensor dq, Tensor dk, Tensor dv, Tensor d_metric)");
   m.def("_valid_tokens(Tensor lengths, SymInt size, str subject, str size_name) -> Tensor");
   m.def("_dropout_keep(Tensor seed, Tensor logits, float dropout_p) -> Tensor");
+  m.def(
+      "_metric_difference(Tensor v, Tensor v_prev, Tensor? lengths, bool prefix, str scaling, "
+      "float delta) -> Tensor");
+  m.def("_fixed_uniform(Tensor v, int seed) -> Tensor");
 }
 
 TORCH_LIBRARY_IMPL(elliptical, CPU, m) {
   m.impl("_attention_forward", TORCH_FN(fused_forward_cpu));
   m.impl("_attention_backward", TORCH_FN(fused_backward_cpu));
+  m.impl("_metric_difference", TORCH_FN(metric_difference_cpu));
 }
 
 TORCH_LIBRARY_IMPL(elliptical, CompositeExplicitAutograd, m) {
   m.impl("_valid_tokens", TORCH_FN(valid_tokens_kernel));
   m.impl("_dropout_keep", TORCH_FN(dropout_keep_kernel));
+  m.impl("_fixed_uniform", TORCH_FN(fixed_uniform_kernel));
 }
 
 TORCH_LIBRARY_IMPL(elliptical, Meta, m) {
@@ -56,6 +77,8 @@ TORCH_LIBRARY_IMPL(elliptical, Meta, m) {
   m.impl("_attention_backward", TORCH_FN(fused_backward_meta));
   m.impl("_valid_tokens", TORCH_FN(valid_tokens_meta));
   m.impl("_dropout_keep", TORCH_FN(dropout_keep_meta));
+  m.impl("_metric_difference", TORCH_FN(metric_difference_meta));
+  m.impl("_fixed_uniform", TORCH_FN(fixed_uniform_meta));
 }
 
 TORCH_LIBRARY_IMPL(elliptical, Autograd, m) {
