@@ -248,6 +248,16 @@ void AddToKeys(const float* a,
   }
 }
 
+/// Queries without gradient: padding, or rows that see no key at all.
+void WriteZeroQueries(const Head& head, Slice queries, const Gradients& grad) {
+  for (int64_t n = queries.begin; n < queries.end; ++n) {
+    std::fill_n(grad.dq.row(head.b, head.h, n), head.in.sizes.D, 0.0f);
+    if (grad.d_metric && grad.d_metric.stride_n != 0) {
+      std::fill_n(grad.d_metric.row(head.b, head.h, n), head.in.sizes.D, 0.0f);
+    }
+  }
+}
+
 /// dq = dQs m and the metric's gradient dQs q.
 void WriteQueryGradients(const Head& head,
                          const Panel& panel,
@@ -261,6 +271,10 @@ void WriteQueryGradients(const Head& head,
             scratch.ld_q);
   for (int64_t l = 0; l < panel.queries; ++l) {
     const int64_t n = panel.n + l;
+    if (grad.row_sum[head.index() * in.sizes.N + n] == 0.0f) {  // whatever its q and m hold
+      WriteZeroQueries(head, {n, n + 1}, grad);
+      continue;
+    }
     const float* row = rows + l * scratch.ld_q;
     float* dq = grad.dq.row(b, h, n);
     if (!in.metric) {
@@ -268,25 +282,13 @@ void WriteQueryGradients(const Head& head,
       continue;
     }
     const float* m = in.metric.row(b, h, n);
-    for (int64_t i = 0; i < D; ++i) dq[i] = row[i] * m[i * in.metric.stride_d];
+    MultiplyRow(row, 1, m, in.metric.stride_d, D, dq);
     if (!grad.d_metric) continue;
     const float* q = in.q.row(b, h, n);
-    const bool dead = grad.row_sum[head.index() * in.sizes.N + n] == 0.0f;  // q may be NaN there
     if (grad.d_metric.stride_n != 0) {
-      float* dm = grad.d_metric.row(b, h, n);
-      for (int64_t i = 0; i < D; ++i) dm[i] = dead ? 0.0f : row[i] * q[i * in.q.stride_d];
-    } else if (!dead) {
+      MultiplyRow(row, 1, q, in.q.stride_d, D, grad.d_metric.row(b, h, n));
+    } else {
       for (int64_t i = 0; i < D; ++i) d_metric[i] += double{row[i]} * q[i * in.q.stride_d];
-    }
-  }
-}
-
-/// Queries without gradient: padding, or rows that see no key at all.
-void WriteZeroQueries(const Head& head, Slice queries, const Gradients& grad) {
-  for (int64_t n = queries.begin; n < queries.end; ++n) {
-    std::fill_n(grad.dq.row(head.b, head.h, n), head.in.sizes.D, 0.0f);
-    if (grad.d_metric && grad.d_metric.stride_n != 0) {
-      std::fill_n(grad.d_metric.row(head.b, head.h, n), head.in.sizes.D, 0.0f);
     }
   }
 }
@@ -350,12 +352,13 @@ class Backward {
         dropout_(in.dropout_p, in.dropout_seed),
         blocks_(ceil_div(in.sizes.N, kQueryBlock)),
         segments_(Segments(in.sizes, blocks_)),
-        partial_size_(in.sizes.M * (in.sizes.D + in.sizes.Dv)) {
+        partial_size_(in.sizes.M * (in.sizes.D + in.sizes.Dv)),
+        metric_shared_(grad.d_metric && grad.d_metric.stride_n == 0) {
     const AttentionSizes& sizes = in.sizes;
     partial_ = hwy::AllocateAligned<float>(static_cast<size_t>(
         std::max<int64_t>(1, (segments_ - 1) * sizes.B * sizes.Hk * partial_size_)));
     if (!partial_) throw std::bad_alloc();
-    if (grad.d_metric && grad.d_metric.stride_n == 0) {
+    if (metric_shared_) {
       d_metric_.assign(static_cast<size_t>(sizes.B * sizes.H * blocks_ * sizes.D), 0.0);
     }
   }
@@ -373,7 +376,7 @@ class Backward {
         for (int64_t key_head = begin; key_head < end; ++key_head) AddPartials(key_head);
       });
     }
-    if (!d_metric_.empty()) AddMetricPartials();
+    if (metric_shared_) AddMetricPartials();
   }
 
  private:
@@ -446,6 +449,7 @@ class Backward {
   const Gradients& grad_;
   const Dropout dropout_;
   const int64_t blocks_, segments_, partial_size_;
+  const bool metric_shared_;                    ///< by all queries: its gradient is a sum over them
   hwy::AlignedFreeUniquePtr<float[]> partial_;  ///< dK and dV of all segments but the first
   std::vector<double> d_metric_;  ///< (B * H, blocks, D), only for a metric shared by all queries
 };

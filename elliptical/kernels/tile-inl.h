@@ -57,6 +57,30 @@ struct Scalars {
   Scalars from_row(int64_t r) const { return {data + r * stride_row, stride_row, stride_depth}; }
 };
 
+/// The first `lanes` lanes at `from`, the others 0; memory behind them is not touched.
+HWY_INLINE Vec LoadFirst(const float* from, int64_t lanes) {
+  const Tag tag;
+#if HWY_MEM_OPS_MIGHT_FAULT
+  HWY_ALIGN float buffer[kLanes] = {};
+  for (int64_t l = 0; l < lanes; ++l) buffer[l] = from[l];
+  return hn::Load(tag, buffer);
+#else
+  return hn::MaskedLoad(hn::FirstN(tag, static_cast<size_t>(lanes)), tag, from);
+#endif
+}
+
+/// Writes the first `lanes` lanes only.
+HWY_INLINE void StoreFirst(Vec value, float* to, int64_t lanes) {
+  const Tag tag;
+#if HWY_MEM_OPS_MIGHT_FAULT
+  HWY_ALIGN float buffer[kLanes];
+  hn::Store(value, tag, buffer);
+  for (int64_t l = 0; l < lanes; ++l) to[l] = buffer[l];
+#else
+  hn::BlendedStore(value, hn::FirstN(tag, static_cast<size_t>(lanes)), tag, to);
+#endif
+}
+
 /// What the accumulators start from.
 enum class Init {
   kZero,   ///< out = a b
@@ -129,7 +153,7 @@ HWY_INLINE void Tile(Scalars a,
       } else if constexpr (kInit == Init::kScale) {
         acc[r][c] = hn::Mul(hn::LoadU(tag, from), hn::LoadU(tag, factor + c * kLanes));
       } else if (c == C - 1 && last_lanes < kLanes) {
-        acc[r][c] = hn::MaskedLoad(hn::FirstN(tag, static_cast<size_t>(last_lanes)), tag, from);
+        acc[r][c] = LoadFirst(from, last_lanes);
       } else {
         acc[r][c] = hn::LoadU(tag, from);
       }
@@ -142,7 +166,7 @@ HWY_INLINE void Tile(Scalars a,
     for (int c = 0; c < C; ++c) {
       float* to = out + r * ldo + c * kLanes;
       if (kInit == Init::kAdd && c == C - 1 && last_lanes < kLanes) {
-        hn::BlendedStore(acc[r][c], hn::FirstN(tag, static_cast<size_t>(last_lanes)), tag, to);
+        StoreFirst(acc[r][c], to, last_lanes);
       } else {
         hn::StoreU(acc[r][c], tag, to);
       }
