@@ -1,8 +1,11 @@
-# libtorch from the wheel of the Python in use: ELLIPTICAL_PYTHON, else the project's .venv.
+# libtorch from the wheel of the Python in use: ELLIPTICAL_PYTHON, else the one that pip builds a
+# package for, else the project's .venv.
 
 if(NOT ELLIPTICAL_PYTHON)
   if(DEFINED ENV{ELLIPTICAL_PYTHON})
     set(ELLIPTICAL_PYTHON $ENV{ELLIPTICAL_PYTHON})
+  elseif(SKBUILD)
+    set(ELLIPTICAL_PYTHON ${Python_EXECUTABLE})
   else()
     set(ELLIPTICAL_PYTHON ${CMAKE_SOURCE_DIR}/.venv/bin/python)
   endif()

@@ -31,7 +31,8 @@ void write_scaled(const std::vector<T>& s, MetricScaling scaling, T* row) {
   T divisor = 1;
   if (scaling == MetricScaling::kMax) divisor = max;
   if (scaling == MetricScaling::kMean)
-    divisor = std::accumulate(s.begin(), s.end(), T(0)) / static_cast<T>(s.size());
+    divisor =
+        static_cast<T>(std::accumulate(s.begin(), s.end(), 0.0) / static_cast<double>(s.size()));
   for (const T value : s) *row++ = max == 0 ? T(1) : value / divisor;
 }
 
