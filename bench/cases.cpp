@@ -5,6 +5,8 @@
 
 namespace elliptical::bench {
 
+std::vector<std::string> peer_names() { return {"sdpa", "unfused", "ort", "plain"}; }
+
 std::string name(Pass pass) { return pass == Pass::kForward ? "forward" : "forward+backward"; }
 
 std::string Case::name() const {

@@ -16,7 +16,7 @@ enum class Metric { kRow, kPerQuery };           ///< (1, H, 1, D) or (B, H, N, 
 enum class Mask { kNone, kPadding, kAdditive };  ///< key_lengths, or a float (B, 1, N, N)
 
 /// Peers a case can be compared with. "plain" is our own op without a metric: the metric's price.
-inline const std::vector<std::string> kPeerNames = {"sdpa", "unfused", "ort", "plain"};
+std::vector<std::string> peer_names();
 
 /// Attention of N queries over N keys, float32. Ours always has a metric.
 struct Case {

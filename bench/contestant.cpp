@@ -88,7 +88,7 @@ std::unique_ptr<Contestant> make_peer(const std::string& name,
         name, false, problem, [](const Problem& p) { return ours(p, std::nullopt); });
   }
   if (name == "ort") return std::make_unique<OnnxRuntimePeer>(problem, num_threads);
-  throw UsageError("peer: " + unknown_name(name, kPeerNames));
+  throw UsageError("peer: " + unknown_name(name, peer_names()));
 }
 
 }  // namespace elliptical::bench

@@ -28,7 +28,7 @@ class Contestant {
 /// Our op with the problem's metric.
 std::unique_ptr<Contestant> make_ours(const Problem& problem);
 
-/// A peer by its name in `kPeerNames`; throws UsageError for another one. The problem must outlive
+/// A peer by its name in `peer_names`; throws UsageError for another one. The problem must outlive
 /// it.
 std::unique_ptr<Contestant> make_peer(const std::string& name,
                                       const Problem& problem,
