@@ -9,6 +9,7 @@
 #include <string>
 
 #include "tests/kernels/problem.h"
+#include "tests/kernels/sanitized.h"
 #include "tests/kernels/targets.h"
 #include "tests/kernels/threads.h"
 
@@ -52,7 +53,7 @@ AttentionCase make_case(const Shape& shape) {
 class AttentionDeterminism : public ::testing::TestWithParam<Shape> {};
 
 TEST_P(AttentionDeterminism, K6_SameBitsForAnyThreadsAndSchedule) {
-  constexpr int kRepeats = 100;
+  constexpr int kRepeats = kSanitized ? 5 : 100;
   const Problem<float> problem(make_case(GetParam()));
   for (const std::string& target : targets_under_test()) {
     const ForcedTarget forced(target);

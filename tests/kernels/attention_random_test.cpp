@@ -12,13 +12,14 @@
 
 #include "tests/kernels/composite.h"
 #include "tests/kernels/problem.h"
+#include "tests/kernels/sanitized.h"
 #include "tests/kernels/targets.h"
 
 namespace elliptical::kernels::test {
 namespace {
 
-constexpr int kSmallCases = 3200;
-constexpr int kBlockCases = 160;
+constexpr int kSmallCases = kSanitized ? 480 : 3200;
+constexpr int kBlockCases = kSanitized ? 16 : 160;
 constexpr int kShards = 16;
 
 /// The exact result by two independent computations, and what is needed to judge the kernel.
