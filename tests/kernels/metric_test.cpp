@@ -61,8 +61,9 @@ void expect_near_reference(const Problem& problem, const ParallelFor& parallel_f
   metric_difference(problem.in, fast.data(), parallel_for);
   metric_reference(problem.in, slow.data());
   for (size_t i = 0; i < slow.size(); ++i) {
-    // Compensated float sums: a few roundings, whatever the number of tokens.
-    ASSERT_NEAR(fast[i], slow[i], 4e-7f * std::max(1.0f, slow[i])) << "element " << i;
+    // Compensated float sums: a few roundings, whatever the number of tokens; the mean over a row
+    // adds those of a plain sum of up to 65 numbers.
+    ASSERT_NEAR(fast[i], slow[i], 1e-6f * std::max(1.0f, slow[i])) << "element " << i;
   }
 }
 
