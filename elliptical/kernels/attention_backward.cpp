@@ -206,10 +206,10 @@ void PanelGradients(const Head& head,
   float* dqt = scratch.dqt + panel.lane * sizes.D;
   constexpr int kRows = kTileRows[C - 1];
   if (key_begin == 0) {
-    Product<kRows, C, Init::kZero>(sizes.D, keys.by_channel(), ds, ld, sight.end, nullptr, dqt,
-                                   kWidth);
+    Product<kRows, C, Into::kEmpty>(sizes.D, keys.by_channel(), ds, ld, sight.end, nullptr, dqt,
+                                    kWidth);
   } else {
-    Product<kRows, C, Init::kAdd>(sizes.D, keys.by_channel(), ds, ld, sight.end, nullptr, dqt,
+    Product<kRows, C, Into::kSum>(sizes.D, keys.by_channel(), ds, ld, sight.end, nullptr, dqt,
                                   kWidth);
   }
   keys.Restore(ds, ld, sight.end, C, dqt, kWidth);
@@ -239,7 +239,7 @@ void AddToKeys(const float* a,
         const int64_t from = first_query(j);
         int64_t depth[C];
         for (int c = 0; c < C; ++c) depth[c] = queries - from;
-        Product<kRows, C, Init::kAdd>(std::min<int64_t>(kRows, rows - j),
+        Product<kRows, C, Into::kSum>(std::min<int64_t>(kRows, rows - j),
                                       Scalars{a + j * lda + from, lda, 1}, b + from * ldb + channel,
                                       ldb, depth, nullptr, out + j * ldo + channel, ldo,
                                       last_lanes);
@@ -366,10 +366,11 @@ class Backward {
   void Run(const ParallelFor& parallel_for) {
     const AttentionSizes& sizes = in_.sizes;
     const int64_t key_heads = sizes.B * sizes.Hk;
-    parallel_for(key_heads * segments_, [&](int64_t begin, int64_t end) {
+    share_tasks(key_heads * segments_, parallel_for, [&](TaskQueue& queue) {
       Scratch scratch(sizes);
-      for (int64_t task = begin; task < end; ++task)
+      for (int64_t task = queue.take(); task >= 0; task = queue.take()) {
         RunTask(task / segments_, task % segments_, scratch);
+      }
     });
     if (segments_ > 1) {
       parallel_for(key_heads, [&](int64_t begin, int64_t end) {

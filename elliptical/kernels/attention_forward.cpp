@@ -142,11 +142,11 @@ void AttendBlock(const Head& head,
 
   constexpr int kRows = kTileRows[C - 1];
   if (key_begin == 0) {
-    Product<kRows, C, Init::kZero>(sizes.Dv, values.by_channel(), s, kWidth, sight.end, nullptr, ot,
-                                   kWidth);
+    Product<kRows, C, Into::kEmpty>(sizes.Dv, values.by_channel(), s, kWidth, sight.end, nullptr,
+                                    ot, kWidth);
   } else {
-    Product<kRows, C, Init::kScale>(sizes.Dv, values.by_channel(), s, kWidth, sight.end, shrink, ot,
-                                    kWidth);
+    Product<kRows, C, Into::kShrunk>(sizes.Dv, values.by_channel(), s, kWidth, sight.end, shrink,
+                                     ot, kWidth);
   }
   values.Restore(s, kWidth, sight.end, C, ot, kWidth);
 }
@@ -259,12 +259,12 @@ void Forward(const Inputs& in,
   const AttentionSizes& sizes = in.sizes;
   const Dropout dropout(in.dropout_p, in.dropout_seed);
   const int64_t blocks = ceil_div(sizes.N, kQueryBlock);
-  parallel_for(sizes.B * sizes.H * blocks, [&](int64_t begin, int64_t end) {
+  share_tasks(sizes.B * sizes.H * blocks, parallel_for, [&](TaskQueue& queue) {
     Scratch scratch(sizes);
-    for (int64_t task = begin; task < end; ++task) {
+    for (int64_t task = queue.take(); task >= 0; task = queue.take()) {
       const Head head(in, task / blocks / sizes.H, task / blocks % sizes.H);
-      const Slice queries = query_slice(sizes.N, kLanes, blocks, zigzag(task % blocks, blocks));
-      AttendQueries(head, queries, dropout, out, scratch);
+      AttendQueries(head, query_slice(sizes.N, kLanes, blocks, task % blocks), dropout, out,
+                    scratch);
     }
   });
 }

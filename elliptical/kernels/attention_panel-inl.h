@@ -23,6 +23,7 @@
 #include "elliptical/kernels/rows-inl.h"
 #include "elliptical/kernels/tile-inl.h"
 #include "elliptical/kernels/visible.h"
+#include "hwy/cache_control.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace elliptical::kernels {
@@ -150,7 +151,7 @@ HWY_INLINE void KeyProduct(Scalars k,
   for (int c = 0; c < C; ++c) depths[c] = depth;
   const int64_t begin = kFrom == 0 ? 0 : end[kFrom - 1];
   constexpr int kColumns = C - kFrom;
-  Product<kTileRows[kColumns - 1], kColumns, Init::kZero>(
+  Product<kTileRows[kColumns - 1], kColumns, Into::kEmpty>(
       end[kFrom] - begin, k.from_row(begin), qt + kFrom * kLanes, C * kLanes, depths, nullptr,
       s + begin * ld + kFrom * kLanes, ld);
   if constexpr (kFrom + 1 < C) {
@@ -180,8 +181,48 @@ inline void HideFuture(const Head& head,
   }
 }
 
-/// Adds the masks, in units of log2: s += mask * log2(e), and exactly -inf where a mask hides.
-/// `lines` holds width * round_up(rows, 4) floats, `tile` round_up(rows, 4) * width.
+/// lines[l, j] = the masks of query n + l and key key_begin + j as one number to add: -inf hides.
+inline void PackMasks(const Head& head,
+                      const Panel& panel,
+                      int64_t key_begin,
+                      int64_t rows,
+                      float* HWY_RESTRICT lines,
+                      int64_t ld) {
+  const Inputs& in = head.in;
+  const Tag tag;
+  const hn::Rebind<uint8_t, Tag> byte_tag;
+  const hn::RebindToSigned<Tag> int_tag;
+  for (int64_t l = 0; l < panel.width(); ++l) {
+    float* line = lines + l * ld;
+    std::fill_n(line, ld, 0.0f);
+    if (l >= panel.queries) continue;
+    if (in.mask_add) {
+      const View<const float>& mask = in.mask_add;
+      ScaleRow(mask.row(head.b, head.h, panel.n + l) + key_begin * mask.stride_d, mask.stride_d,
+               rows, 1.0f, line);
+    }
+    if (in.mask_keep) {
+      const View<const bool>& mask = in.mask_keep;
+      const bool* keep = mask.row(head.b, head.h, panel.n + l) + key_begin * mask.stride_d;
+      int64_t j = 0;
+      if (mask.stride_d == 1) {
+        for (; j + kLanes <= rows; j += kLanes) {
+          const auto bytes = hn::LoadU(byte_tag, reinterpret_cast<const uint8_t*>(keep + j));
+          const auto hide = hn::Eq(hn::PromoteTo(int_tag, bytes), hn::Zero(int_tag));
+          const Vec masked = hn::IfThenElse(hn::RebindMask(tag, hide), hn::Set(tag, kHidden),
+                                            hn::LoadU(tag, line + j));
+          hn::StoreU(masked, tag, line + j);
+        }
+      }
+      for (; j < rows; ++j) {
+        if (!keep[j * mask.stride_d]) line[j] = kHidden;
+      }
+    }
+  }
+}
+
+/// Adds the masks to the scores, which are in units of log2, and hides exactly: -inf whatever the
+/// score was. `lines` and `tile` hold panel width * round_up(rows, 4) floats each.
 inline void ApplyMasks(const Head& head,
                        const Panel& panel,
                        int64_t key_begin,
@@ -190,38 +231,33 @@ inline void ApplyMasks(const Head& head,
                        float* HWY_RESTRICT tile,
                        float* s,
                        int64_t ld) {
-  const Inputs& in = head.in;
-  const int64_t ld_lines = round_up(rows, 4);
-  for (int64_t l = 0; l < panel.width(); ++l) {
-    float* line = lines + l * ld_lines;
-    std::fill_n(line, ld_lines, 0.0f);
-    if (l >= panel.queries) continue;
-    if (in.mask_add) {
-      const float* mask =
-          in.mask_add.row(head.b, head.h, panel.n + l) + key_begin * in.mask_add.stride_d;
-      ScaleRow(mask, in.mask_add.stride_d, rows, static_cast<float>(kLog2E), line);
-      // The lowest float is a common "almost -inf" and must not become -inf in other units.
-      for (int64_t j = 0; j < rows; ++j) {
-        if (line[j] < kLowest && mask[j * in.mask_add.stride_d] != kHidden) line[j] = kLowest;
-      }
-    }
-    if (in.mask_keep) {
-      const bool* keep =
-          in.mask_keep.row(head.b, head.h, panel.n + l) + key_begin * in.mask_keep.stride_d;
-      for (int64_t j = 0; j < rows; ++j) {
-        if (!keep[j * in.mask_keep.stride_d]) line[j] = kHidden;
-      }
-    }
-  }
+  const View<const float>& mask = head.in.mask_add;
   const int64_t width = panel.width();
-  Transpose(lines, ld_lines, width, ld_lines, 1.0f, tile, width);
+  const bool in_place =
+      mask && mask.stride_d == 1 && !head.in.mask_keep && panel.queries == width && rows % 4 == 0;
+  if (in_place) {
+    const float* first = mask.row(head.b, head.h, panel.n) + key_begin;
+    Transpose(first, mask.stride_n, width, rows, 1.0f, tile, width);
+    // Lines are short pieces of rows far apart, which the CPU does not foresee: ask for the next
+    // block.
+    for (int64_t l = 0; l < width; ++l) {
+      const float* next = first + l * mask.stride_n + rows;
+      for (int64_t j = 0; j < rows; j += 16) hwy::Prefetch(next + j);
+    }
+  } else {
+    const int64_t ld_lines = round_up(rows, 4);
+    PackMasks(head, panel, key_begin, rows, lines, ld_lines);
+    Transpose(lines, ld_lines, width, ld_lines, 1.0f, tile, width);
+  }
   const Tag tag;
-  const Vec hidden = hn::Set(tag, kHidden);
+  const Vec hidden = hn::Set(tag, kHidden), log2_e = hn::Set(tag, static_cast<float>(kLog2E));
+  // The lowest float is a common "almost -inf": it must stay finite in units of log2.
+  const Vec lowest = hn::Set(tag, static_cast<float>(kLowest / kLog2E));
   for (int64_t j = 0; j < rows; ++j) {
     for (int64_t l = 0; l < width; l += kLanes) {
-      const Vec mask = hn::LoadU(tag, tile + j * width + l);
-      const Vec sum = hn::Add(hn::LoadU(tag, s + j * ld + l), mask);
-      hn::StoreU(hn::IfThenElse(hn::Eq(mask, hidden), hidden, sum), tag, s + j * ld + l);
+      const Vec bias = hn::LoadU(tag, tile + j * width + l);
+      const Vec sum = hn::MulAdd(ClampBelow(bias, lowest), log2_e, hn::LoadU(tag, s + j * ld + l));
+      hn::StoreU(hn::IfThenElse(hn::Eq(bias, hidden), hidden, sum), tag, s + j * ld + l);
     }
   }
 }

@@ -2,7 +2,7 @@
 //
 // The one inner loop of attention: a register tile of R rows x C vectors,
 //
-//   out[r, :] = init + sum_k a[r, k] * b[k, :]
+//   out[r, :] (+)= sum_k a[r, k] * b[k, :]
 //
 // where `a` is read in place, one scalar at a time and broadcast, and `b` holds vectors. All
 // products of attention have this form: with queries in the lanes S^T = K Q^T, O^T += V^T P^T, dP^T
@@ -22,10 +22,13 @@
 
 // Register tiles only stay in registers when these short loops are unrolled completely.
 #undef ELLIPTICAL_UNROLL
+#undef ELLIPTICAL_UNROLL_BY_4
 #if HWY_COMPILER_CLANG
 #define ELLIPTICAL_UNROLL _Pragma("clang loop unroll(full)")
+#define ELLIPTICAL_UNROLL_BY_4 _Pragma("clang loop unroll_count(4)")
 #else
 #define ELLIPTICAL_UNROLL _Pragma("GCC unroll 16")
+#define ELLIPTICAL_UNROLL_BY_4 _Pragma("GCC unroll 4")
 #endif
 
 HWY_BEFORE_NAMESPACE();
@@ -81,11 +84,12 @@ HWY_INLINE void StoreFirst(Vec value, float* to, int64_t lanes) {
 #endif
 }
 
-/// What the accumulators start from.
-enum class Init {
-  kZero,   ///< out = a b
-  kAdd,    ///< out = out + a b
-  kScale,  ///< out = out * factor + a b, one factor per lane
+/// What becomes of the contents of `out`. A product is always summed up by itself first: adding
+/// term by term to a long sum that is already there would lose its digits.
+enum class Into {
+  kEmpty,   ///< out = a b
+  kSum,     ///< out = out + a b
+  kShrunk,  ///< out = out * factor + a b, one factor per lane
 };
 
 /// Adds k in [begin, end) to columns [kFrom, C) of the tile.
@@ -99,6 +103,7 @@ HWY_INLINE void TileAccumulate(Vec (&acc)[R][C],
   const Tag tag;
   const float* HWY_RESTRICT bk = b + begin * ldb;
   const float* HWY_RESTRICT ak = a.data + begin * a.stride_depth;
+  ELLIPTICAL_UNROLL_BY_4
   for (int64_t k = begin; k < end; ++k) {
     Vec column[C];
     ELLIPTICAL_UNROLL
@@ -130,9 +135,9 @@ HWY_INLINE void TileStairs(Vec (&acc)[R][C],
   }
 }
 
-/// One tile. `factor` is read for Init::kScale only. The last vector of a row has `last_lanes`
+/// One tile. `factor` is read for Into::kShrunk only. The last vector of a row has `last_lanes`
 /// valid lanes.
-template <int R, int C, Init kInit>
+template <int R, int C, Into kInto>
 HWY_INLINE void Tile(Scalars a,
                      const float* HWY_RESTRICT b,
                      int64_t ldb,
@@ -146,18 +151,7 @@ HWY_INLINE void Tile(Scalars a,
   ELLIPTICAL_UNROLL
   for (int r = 0; r < R; ++r) {
     ELLIPTICAL_UNROLL
-    for (int c = 0; c < C; ++c) {
-      const float* from = out + r * ldo + c * kLanes;
-      if constexpr (kInit == Init::kZero) {
-        acc[r][c] = hn::Zero(tag);
-      } else if constexpr (kInit == Init::kScale) {
-        acc[r][c] = hn::Mul(hn::LoadU(tag, from), hn::LoadU(tag, factor + c * kLanes));
-      } else if (c == C - 1 && last_lanes < kLanes) {
-        acc[r][c] = LoadFirst(from, last_lanes);
-      } else {
-        acc[r][c] = hn::LoadU(tag, from);
-      }
-    }
+    for (int c = 0; c < C; ++c) acc[r][c] = hn::Zero(tag);
   }
   TileStairs<R, C, 0>(acc, a, b, ldb, depth, 0);
   ELLIPTICAL_UNROLL
@@ -165,17 +159,22 @@ HWY_INLINE void Tile(Scalars a,
     ELLIPTICAL_UNROLL
     for (int c = 0; c < C; ++c) {
       float* to = out + r * ldo + c * kLanes;
-      if (kInit == Init::kAdd && c == C - 1 && last_lanes < kLanes) {
-        StoreFirst(acc[r][c], to, last_lanes);
-      } else {
+      if constexpr (kInto == Into::kEmpty) {
         hn::StoreU(acc[r][c], tag, to);
+      } else if constexpr (kInto == Into::kShrunk) {
+        const Vec shrink = hn::LoadU(tag, factor + c * kLanes);
+        hn::StoreU(hn::MulAdd(hn::LoadU(tag, to), shrink, acc[r][c]), tag, to);
+      } else if (c == C - 1 && last_lanes < kLanes) {
+        StoreFirst(hn::Add(LoadFirst(to, last_lanes), acc[r][c]), to, last_lanes);
+      } else {
+        hn::StoreU(hn::Add(hn::LoadU(tag, to), acc[r][c]), tag, to);
       }
     }
   }
 }
 
 /// `rows` rows in tiles of R rows, what is left over in tiles of half the height, and so on.
-template <int R, int C, Init kInit>
+template <int R, int C, Into kInto>
 HWY_INLINE void Product(int64_t rows,
                         Scalars a,
                         const float* HWY_RESTRICT b,
@@ -187,12 +186,12 @@ HWY_INLINE void Product(int64_t rows,
                         int64_t last_lanes = kLanes) {
   int64_t r = 0;
   for (; r + R <= rows; r += R) {
-    Tile<R, C, kInit>(a.from_row(r), b, ldb, depth, factor, out + r * ldo, ldo, last_lanes);
+    Tile<R, C, kInto>(a.from_row(r), b, ldb, depth, factor, out + r * ldo, ldo, last_lanes);
   }
   if constexpr (R > 1) {
     constexpr int kHalf = R > 8 ? 8 : R > 4 ? 4 : R > 2 ? 2 : 1;
     if (r < rows) {
-      Product<kHalf, C, kInit>(rows - r, a.from_row(r), b, ldb, depth, factor, out + r * ldo, ldo,
+      Product<kHalf, C, kInto>(rows - r, a.from_row(r), b, ldb, depth, factor, out + r * ldo, ldo,
                                last_lanes);
     }
   }
