@@ -84,6 +84,9 @@ TORCH_LIBRARY_IMPL(elliptical, Meta, m) {
 TORCH_LIBRARY_IMPL(elliptical, Autograd, m) {
   m.impl("_attention_forward", TORCH_FN(fused_forward_autograd));
   m.impl("_attention_backward", TORCH_FN(fused_backward_autograd));
+  // These read no more than shapes of what may require grad.
+  m.impl("_dropout_keep", torch::CppFunction::makeFallthrough());
+  m.impl("_fixed_uniform", torch::CppFunction::makeFallthrough());
 }
 
 }  // namespace elliptical::ops
