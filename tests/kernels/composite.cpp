@@ -25,9 +25,9 @@ struct Matrix {
   std::vector<T> values;
 };
 
-/// Terms summed one after the other. Matrix products of common BLAS libraries do the same within a
-/// block of about this many steps of the inner dimension and have the same error.
-constexpr int64_t kSumRun = 192;
+/// Terms summed one after the other. Matrix products of common BLAS libraries do the same over longer
+/// runs: this yardstick is a little stricter than theirs.
+constexpr int64_t kSumRun = 64;
 
 /// sum of term(i) for i in [begin, end): halves are summed apart, down to runs of kSumRun.
 template <class T, class Term>
