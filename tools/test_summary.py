@@ -27,8 +27,8 @@ class Totals:
         if case.find("failure") is not None or case.find("error") is not None:
             self.failed.append(name)
         elif skip is not None or case.get("status") in ("notrun", "disabled"):
-            # GoogleTest puts file and line first, the reason after it.
-            reason = (skip.get("message") or skip.text or "") if skip is not None else "disabled"
+            # The text has file, line and reason; the message alone may only say that it was skipped.
+            reason = (skip.text or skip.get("message") or "") if skip is not None else "disabled"
             self.skipped.append(f"{name}: {' '.join(reason.split())}")
         else:
             self.passed += 1
