@@ -32,7 +32,7 @@ struct Case {
 
   std::string name() const;  ///< "4,8,256,16 causal", unique
   double must(Pass pass) const;
-  double flops(Pass pass) const;  ///< of the products, padding and masked halves left out
+  double flops(Pass pass) const;  ///< of the products; without the causal half, with padding
 };
 
 std::string name(Pass pass);
