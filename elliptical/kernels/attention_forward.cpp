@@ -10,8 +10,8 @@
 #define HWY_TARGET_INCLUDE "elliptical/kernels/attention_forward.cpp"
 #include "hwy/foreach_target.h"
 // After foreach_target, which re-includes this file:
+#include "elliptical/kernels/arena.h"
 #include "elliptical/kernels/attention_panel-inl.h"
-#include "hwy/aligned_allocator.h"
 #include "hwy/contrib/math/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -25,42 +25,31 @@ constexpr int64_t kKeyBlock = 96;
 
 /// One thread's memory: D and Dv wide copies of a query block, and the tiles of one panel.
 struct Scratch {
+  static constexpr int64_t kPanel = kMaxColumns * kLanes, kBlock = kQueryBlock + kLanes;
+
   int64_t ld_rows;  ///< row length of `rows`
-  hwy::AlignedFreeUniquePtr<float[]> memory;
-  float* rows;  ///< (panel width, ld_rows): a panel with queries as rows
-  float* qt;    ///< (D, width) per panel: q m scale log2(e), transposed
-  float* ot;    ///< (Dv, width) per panel: unnormalised O^T
-  float* max;   ///< (block width): running maximum of s log2(e)
-  float* sum;   ///< (block width): running sum of 2^(s - max)
-  float* s;     ///< (kKeyBlock, panel width): scores, then probabilities
-  float* mask;  ///< (kKeyBlock, panel width) twice; or dropout factors
-  float* keys;  ///< copy of a block of keys, where they can not be read in place
+  float* rows;      ///< (panel width, ld_rows): a panel with queries as rows
+  float* qt;        ///< (D, width) per panel: q m scale log2(e), transposed
+  float* ot;        ///< (Dv, width) per panel: unnormalised O^T
+  float* max;       ///< (block width): running maximum of s log2(e)
+  float* sum;       ///< (block width): running sum of 2^(s - max)
+  float* s;         ///< (kKeyBlock, panel width): scores, then probabilities
+  float* mask;      ///< (kKeyBlock, panel width) twice; or dropout factors
+  float* keys;      ///< copies of a block of keys and values that can not be read in place
   float* values;
+  Arena arena;
 
   explicit Scratch(const AttentionSizes& sizes)
-      : ld_rows(round_up(std::max(sizes.D, sizes.Dv), 4)) {
-    constexpr int64_t kPanel = kMaxColumns * kLanes, kBlock = kQueryBlock + kLanes;
-    const int64_t depth = round_up(sizes.D, 4), depth_v = round_up(sizes.Dv, 4);
-    const int64_t counts[] = {kPanel * ld_rows,
-                              kBlock * depth,
-                              kBlock * depth_v,
-                              kBlock,
-                              kBlock,
-                              kKeyBlock * kPanel,
-                              2 * kKeyBlock * kPanel,
-                              kKeyBlock * sizes.D,
-                              kKeyBlock * sizes.Dv};
-    int64_t total = 0;
-    for (const int64_t count : counts) total += round_up(count, 16);
-    memory = hwy::AllocateAligned<float>(static_cast<size_t>(total));
-    if (!memory) throw std::bad_alloc();
-    float* next = memory.get();
-    float** const parts[] = {&rows, &qt, &ot, &max, &sum, &s, &mask, &keys, &values};
-    for (size_t i = 0; i < std::size(parts); ++i) {
-      *parts[i] = next;
-      next += round_up(counts[i], 16);
-    }
-  }
+      : ld_rows(round_up(std::max(sizes.D, sizes.Dv), 4)),
+        arena({{&rows, kPanel * ld_rows},
+               {&qt, kBlock * round_up(sizes.D, 4)},
+               {&ot, kBlock * round_up(sizes.Dv, 4)},
+               {&max, kBlock},
+               {&sum, kBlock},
+               {&s, kKeyBlock * kPanel},
+               {&mask, 2 * kKeyBlock * kPanel},
+               {&keys, kKeyBlock * sizes.D},
+               {&values, kKeyBlock * sizes.Dv}}) {}
 };
 
 /// max(start, s[0], ..., s[rows - 1]) in each lane.
@@ -239,10 +228,8 @@ void AttendQueries(const Head& head,
   for (int64_t j = 0; j < keys_end; j += kKeyBlock) {
     const int64_t rows = std::min(kKeyBlock, keys_end - j);
     const bool may_be_hidden = head.masked() || j + rows > all_see;
-    const KeyRows keys(in.k.row(head.b, head.hk, j), in.k.stride_n, in.k.stride_d, rows, sizes.D,
-                       false, scratch.keys);
-    const KeyRows values(in.v.row(head.b, head.hk, j), in.v.stride_n, in.v.stride_d, rows, sizes.Dv,
-                         may_be_hidden, scratch.values);
+    const KeyRows keys(in.k, head.b, head.hk, j, rows, sizes.D, false, scratch.keys);
+    const KeyRows values(in.v, head.b, head.hk, j, rows, sizes.Dv, may_be_hidden, scratch.values);
     for (int64_t p = 0; p < panels.count; ++p) {
       const Panel panel = panels[p];
       ForColumns(panel.columns, [&]<int C>() HWY_ATTR {

@@ -12,30 +12,36 @@
 
 #include <cmath>
 
+#include "elliptical/kernels/attention.h"
 #include "elliptical/kernels/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace elliptical::kernels {
 namespace HWY_NAMESPACE {
 
-/// Rows [begin, begin + rows) of K or V: in place where channels are neighbours in memory, else a
+/// A block of rows of K or V: in place where channels are neighbours in memory, else a
 /// copy. When a row holds a NaN or Inf and may be hidden from some query, 0 * NaN must not reach
 /// that query: such blocks are copied with those entries set to 0, and `Restore` adds them for the
 /// queries that do see them.
 class KeyRows {
  public:
-  /// `copy` holds block_rows * width floats.
-  KeyRows(const float* row0,
-          int64_t stride_row,
-          int64_t stride_d,
+  /// Rows [begin, begin + rows) of one head; `copy` holds rows * width floats.
+  KeyRows(const View<const float>& view,
+          int64_t b,
+          int64_t hk,
+          int64_t begin,
           int64_t rows,
           int64_t width,
           bool may_be_hidden,
           float* copy)
-      : source_(row0), source_row_(stride_row), source_d_(stride_d), rows_(rows), width_(width) {
-    data_ = {row0, stride_row, 1};
+      : source_(view.row(b, hk, begin)),
+        source_row_(view.stride_n),
+        source_d_(view.stride_d),
+        rows_(rows),
+        width_(width) {
+    data_ = {source_, source_row_, 1};
     finite_ = !may_be_hidden || AllFinite();
-    if (stride_d == 1 && finite_) return;
+    if (source_d_ == 1 && finite_) return;
     for (int64_t j = 0; j < rows; ++j) {
       for (int64_t i = 0; i < width; ++i) {
         const float value = Source(j, i);
