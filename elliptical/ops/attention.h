@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Elliptical attention on ATen tensors (NeurIPS 2024, eq. 10), differentiable:
+// Elliptical attention on ATen tensors (NeurIPS 2024, eq. 12), differentiable:
 //
 //   out[n] = sum_j softmax_j(scale * sum_i q[n,i] m[n,i] k[j,i]) v[j]
 //
