@@ -25,8 +25,8 @@ struct Matrix {
   std::vector<T> values;
 };
 
-/// Terms summed one after the other. Matrix products of common BLAS libraries do the same over longer
-/// runs: this yardstick is a little stricter than theirs.
+/// Terms summed one after the other. Matrix products of common BLAS libraries do the same over
+/// longer runs: this yardstick is a little stricter than theirs.
 constexpr int64_t kSumRun = 64;
 
 /// sum of term(i) for i in [begin, end): halves are summed apart, down to runs of kSumRun.
