@@ -60,22 +60,23 @@ TEST(Simd, WrongNameIsRefusedWithThePossibleOnes) {
   EXPECT_EQ(simd_target(), before) << "a refused name changes nothing";
 }
 
-// Not a test by itself: what a process started by the tests below prints.
-TEST(SimdChild, DISABLED_PrintTarget) {
+// Also what a process started by the tests below runs: it prints the target, or why there is none.
+TEST(Simd, PrintsTheTargetInUse) {
   try {
+    const std::vector<std::string> runnable = simd_targets();
+    EXPECT_EQ(std::count(runnable.begin(), runnable.end(), simd_target()), 1);
     std::printf("target=%s;", simd_target().c_str());
   } catch (const std::invalid_argument& error) {
     std::printf("error=%s;", error.what());
   }
 }
 
-/// Output of this binary's PrintTarget in a process with ELLIPTICAL_SIMD=name.
+/// Output of PrintsTheTargetInUse in a process with ELLIPTICAL_SIMD=name.
 std::string child_output(const std::string& name) {
   char path[4096] = {};
   if (readlink("/proc/self/exe", path, sizeof path - 1) < 0) return "no /proc/self/exe";
   const std::string command = "ELLIPTICAL_SIMD='" + name + "' '" + path +
-                              "' --gtest_also_run_disabled_tests --gtest_output= "
-                              "--gtest_filter=SimdChild.DISABLED_PrintTarget";
+                              "' --gtest_output= --gtest_filter=Simd.PrintsTheTargetInUse";
   FILE* child = popen(command.c_str(), "r");
   if (!child) return "popen failed";
   std::string output;
