@@ -6,12 +6,37 @@
 #pragma once
 
 #include <stdexcept>
+#include <string>
 
 namespace elliptical {
 
 /// A command line that makes no sense: unknown command, option or value. Exit status 2.
 struct UsageError : std::runtime_error {
   using std::runtime_error::runtime_error;
+};
+
+/// A recipe or an override that makes no sense; names file and line where there are any. Exit
+/// status 2.
+struct ConfigError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// A file whose contents are not what they must be: data, weights, records. Names the file and,
+/// where there is one, the line or the offset. Exit status 1.
+struct DataError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// A run folder that can not be used as asked: locked, of another program, changed. Exit status 1.
+struct RunError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Work that stopped early because a signal asked for it, after saving what there was to save.
+/// Exit status 128 + signal.
+struct Interrupted : std::runtime_error {
+  Interrupted(const std::string& what, int number) : std::runtime_error(what), signal(number) {}
+  int signal;
 };
 
 }  // namespace elliptical

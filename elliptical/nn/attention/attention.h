@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+//
+// The contract of every attention variant: tokens (B, N, C) in, tokens (B, N, C) out. The cut is
+// outside the projections, so that variants with several key sets or shared projections need no
+// flags. Nothing about a forward pass is kept in a module: what layers hand to each other lives in
+// the context, which the model's forward owns, so that forward is re-entrant.
+#pragma once
+
+#include <torch/nn/module.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "elliptical/base/options.h"
+#include "elliptical/base/random.h"
+
+namespace elliptical::nn {
+
+/// Where layers leave what analyses look at, when somebody asks: "layers.3.attention" -> tensor.
+struct Trace {
+  std::map<std::string, at::Tensor> tensors;
+};
+
+/// Keys and values of the tokens so far, and whatever else a variant needs to go on from there.
+/// One per layer; a variant derives its own.
+struct AttentionCache {
+  virtual ~AttentionCache() = default;
+};
+
+/// State of one forward pass through all layers.
+struct AttentionContext {
+  bool is_causal = false;
+  bool training = false;
+  std::optional<at::Tensor> key_lengths;  ///< (B) int64: tokens from there on are padding
+  RandomKey random{0};                    ///< of this pass: dropout, random controls
+
+  int64_t layer = 0;  ///< index of the attention layer that runs
+  /// The layer before: what the metric is read off; undefined in the first layer.
+  at::Tensor previous_q, previous_v;  ///< (B, H, N, D)
+
+  /// Streaming: the caches of all layers. Tokens given are the next ones of the stream.
+  std::vector<std::unique_ptr<AttentionCache>>* caches = nullptr;
+  Trace* trace = nullptr;
+
+  /// A seed for the next place that needs one. Places are numbered in the order they run, so the same
+  /// pass has the same seeds.
+  int64_t next_seed() {
+    return static_cast<int64_t>(random.derive(num_seeds++).bits() >> 1);
+  }
+  uint64_t num_seeds = 0;
+};
+
+/// What every variant is told about the model around it.
+struct AttentionShape {
+  int64_t dim = 0;        ///< C
+  int64_t num_heads = 0;  ///< H; the head width D is dim / num_heads
+  bool qkv_bias = false, out_bias = false;
+  bool is_causal = false;
+  int64_t layer = 0, num_layers = 1;
+  double dropout = 0.0;  ///< of attention probabilities
+};
+
+class Attention : public torch::nn::Module {
+ public:
+  /// x (B, N, C) -> (B, N, C), before the residual connection.
+  virtual at::Tensor forward(const at::Tensor& x, AttentionContext& context) = 0;
+  /// Whether tokens can be fed one by one with the same result; the reason if not.
+  virtual std::optional<std::string> why_no_streaming() const { return std::nullopt; }
+};
+
+/// One line of the table of variants.
+struct AttentionEntry {
+  const char* name;
+  const char* description;  ///< one true sentence
+  bool causal;              ///< may stand in a causal model
+  bool padding;             ///< understands key_lengths
+  std::unique_ptr<Options> (*make_options)();
+  std::shared_ptr<Attention> (*make)(const Options& options, const AttentionShape& shape);
+};
+
+/// All variants, sorted by name.
+const std::vector<AttentionEntry>& attention_table();
+/// The same as choices for ChosenOptions.
+const std::vector<OptionsEntry>& attention_choices();
+
+/// Builds the chosen variant. Throws ConfigError when the options and the shape do not go together.
+std::shared_ptr<Attention> make_attention(const ChosenOptions& chosen, const AttentionShape& shape);
+
+}  // namespace elliptical::nn

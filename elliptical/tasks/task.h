@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+//
+// A task: a model with its data, its loss and what is measured about it. One train loop and one
+// evaluate loop (room run) serve all tasks.
+//
+// Training batches are a pure function of the options and the step number: there is no data
+// position to save, and resuming in the middle of an epoch is the same as never having stopped.
+// The same holds for randomness in the model, which comes from a key of the run's seed and the step.
+#pragma once
+
+#include <torch/nn/module.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "elliptical/base/options.h"
+#include "elliptical/base/random.h"
+#include "elliptical/base/records.h"
+
+namespace elliptical::tasks {
+
+struct Batch {
+  at::Tensor input;     ///< what the model gets: tokens (B, N), pictures (B, 3, H, W)
+  at::Tensor target;    ///< what it should say
+  at::Tensor category;  ///< per target, kinds of targets that are scored apart; may be undefined
+  int64_t num_units = 0;  ///< tokens or pictures in it, for rates
+};
+
+/// Sums that an evaluation collects; a task turns them into metrics at the end. They are added in the
+/// order of the batches, in double.
+struct Scores {
+  struct Sum {
+    double total = 0;
+    int64_t count = 0;
+  };
+  std::map<std::string, Sum> sums;  ///< by the name the task gives them
+  void add(const std::string& name, double total, int64_t count) {
+    sums[name].total += total;
+    sums[name].count += count;
+  }
+};
+
+/// Per-target results in order, for `--dump`: name -> pieces to be concatenated along dimension 0.
+using Dump = std::map<std::string, std::vector<at::Tensor>>;
+
+/// The batches of one evaluation: a split, with or without damage.
+class EvalSet {
+ public:
+  virtual ~EvalSet() = default;
+  virtual int64_t size() const = 0;  ///< number of batches
+  virtual Batch get(int64_t index) const = 0;
+  /// Labels for the records: split, perturbation, rate, realised rate, seed, method, profile, ...
+  virtual std::map<std::string, LabelValue> labels() const = 0;
+};
+
+class Task {
+ public:
+  virtual ~Task() = default;
+
+  virtual torch::nn::Module& model() = 0;
+  virtual const char* unit() const = 0;       ///< "tokens", "images"
+  virtual int64_t num_train_units() const = 0;  ///< in one epoch
+  /// Name and checksum of each data file or generator: refused on resume when they changed.
+  virtual std::map<std::string, std::string> data_fingerprint() const = 0;
+  /// Facts of the configuration that every record carries: task, attention, leaks_future, ...
+  virtual std::map<std::string, LabelValue> labels() const = 0;
+
+  virtual Batch train_batch(int64_t step) const = 0;
+  /// Scalar to be minimised, with gradient. `random` is the key of this step.
+  virtual at::Tensor loss(const Batch& batch, RandomKey random) = 0;
+
+  /// How `eval` is to be done is read from `options`, the task's own evaluation options.
+  virtual std::unique_ptr<EvalSet> eval_set(Options& options) = 0;
+  virtual std::unique_ptr<Options> make_eval_options() const = 0;
+  /// Adds one batch to the scores (and to the dump if there is one). No gradient.
+  virtual void score(const Batch& batch, Scores& scores, Dump* dump) = 0;
+  /// The metrics that the sums amount to: value, count, name; labels are filled in by the caller.
+  virtual std::vector<Record> metrics(const Scores& scores) const = 0;
+};
+
+/// One line of the table of tasks.
+struct TaskEntry {
+  const char* name;
+  const char* description;
+  std::unique_ptr<Options> (*make_options)();
+  /// Reads the data and builds the model with its initial weights, both from `seed`. Throws ConfigError
+  /// or DataError before any long work.
+  std::unique_ptr<Task> (*make)(const Options& options, uint64_t seed);
+  /// Shrinks the options to something that ends within seconds (`--smoke`).
+  void (*shrink)(Options& options);
+};
+
+const std::vector<TaskEntry>& task_table();
+const std::vector<OptionsEntry>& task_choices();
+const TaskEntry& find_task(const std::string& name);
+
+}  // namespace elliptical::tasks
