@@ -15,8 +15,8 @@ namespace elliptical {
 /// The whole file. Throws DataError when it can not be read or is longer than `max_bytes`.
 std::string read_file(const std::filesystem::path& path, uint64_t max_bytes = uint64_t{1} << 40);
 
-/// A new file, written front to back and made durable by `finish`. Short writes and interruptions by
-/// signals are continued.
+/// A new file, written front to back and made durable by `finish`. Short writes and interruptions
+/// by signals are continued.
 class FileWriter {
  public:
   explicit FileWriter(const std::filesystem::path& path);  ///< creates or truncates

@@ -88,11 +88,12 @@ class FieldList {
                 std::vector<std::string> names,
                 FromString from_string,
                 std::string help) {
-    add_choice(name,
-               {.names = std::move(names),
-                .get = [&value] { return std::string(to_string(value)); },
-                .set = [&value, from_string](const std::string& text) { value = from_string(text); }},
-               std::move(help));
+    add_choice(
+        name,
+        {.names = std::move(names),
+         .get = [&value] { return std::string(to_string(value)); },
+         .set = [&value, from_string](const std::string& text) { value = from_string(text); }},
+        std::move(help));
   }
 
   /// The fields of `options` below `name`.

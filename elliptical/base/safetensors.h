@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The safetensors format, read strictly and written plainly: 8 bytes of header length, a JSON header,
-// the tensors' bytes. Knows bytes and shapes, no tensor library. Everything a file claims is
-// checked against its size before it is used: lengths, counts, products of dimensions, order,
+// The safetensors format, read strictly and written plainly: 8 bytes of header length, a JSON
+// header, the tensors' bytes. Knows bytes and shapes, no tensor library. Everything a file claims
+// is checked against its size before it is used: lengths, counts, products of dimensions, order,
 // gaps and overlaps, duplicate names, UTF-8. Nothing in a file can make the reader crash, hang or
 // allocate more than the file is long.
 #pragma once
@@ -20,7 +20,21 @@
 namespace elliptical {
 
 /// Types of elements, named as the format spells them.
-enum class ElementType { kBool, kU8, kI8, kI16, kU16, kF16, kBF16, kI32, kU32, kF32, kI64, kU64, kF64 };
+enum class ElementType {
+  kBool,
+  kU8,
+  kI8,
+  kI16,
+  kU16,
+  kF16,
+  kBF16,
+  kI32,
+  kU32,
+  kF32,
+  kI64,
+  kU64,
+  kF64
+};
 std::string_view to_string(ElementType type);
 int64_t element_bytes(ElementType type);
 
@@ -40,8 +54,8 @@ struct SafetensorsHeader {
 };
 
 /// Parses the header at the start of a file. `prefix` are its first bytes, at least
-/// `8 + header length` of them if the file is that long; `file_bytes` the length of the file. Throws
-/// DataError: "NAME: what is wrong (offset N)".
+/// `8 + header length` of them if the file is that long; `file_bytes` the length of the file.
+/// Throws DataError: "NAME: what is wrong (offset N)".
 SafetensorsHeader parse_safetensors_header(std::span<const std::byte> prefix,
                                            uint64_t file_bytes,
                                            const std::string& name);

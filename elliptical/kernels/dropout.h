@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Which attention probabilities dropout keeps: a pure function of (seed, b*H+h, n, j), so that
-// backward, reference and every instruction set see the same mask, whatever the blocking or thread
-// count. The generator is Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2,
-// 3", 2011).
+// What dropout keeps: attention probabilities as a pure function of (seed, b*H+h, n, j), elements
+// of a tensor as one of (seed, index), so that backward, reference and every instruction set see
+// the same mask, whatever the blocking or thread count. The generator is Philox4x32-10 (Salmon et
+// al., "Parallel random numbers: as easy as 1, 2, 3", 2011).
 #pragma once
 
 #include <array>
@@ -36,20 +36,25 @@ inline PhiloxCounter philox4x32(PhiloxCounter counter, PhiloxKey key) {
   return counter;
 }
 
-/// The dropout of one attention call. Key j of query n in head bh = b*H + h takes word j % 4 of
-/// counter (n, j / 4, bh); it is dropped when that word is below `threshold`.
-struct Dropout {
+/// A word of the generator below `threshold` drops what it was drawn for.
+struct DropoutRule {
   PhiloxKey key{};
   uint32_t threshold = 0;   ///< p * 2^32; 0 keeps everything
   double keep_scale = 1.0;  ///< 1 / (1 - p)
 
-  Dropout() = default;
-  Dropout(double p, uint64_t seed)
+  DropoutRule() = default;
+  DropoutRule(double p, uint64_t seed)
       : key{static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)},
         threshold(static_cast<uint32_t>(std::ldexp(p, 32))),
         keep_scale(1.0 / (1.0 - p)) {}
 
   bool active() const { return threshold != 0; }
+};
+
+/// The dropout of one attention call. Key j of query n in head bh = b*H + h takes word j % 4 of
+/// counter (n, j / 4, bh).
+struct Dropout : DropoutRule {
+  using DropoutRule::DropoutRule;
 
   /// The words of keys j .. j+3, j a multiple of 4. Counters are 32 bits wide: n and j / 4 stay
   /// below 2^32.
@@ -62,6 +67,22 @@ struct Dropout {
 
   bool keeps(int64_t bh, int64_t n, int64_t j) const {
     return words(bh, n, j)[static_cast<size_t>(j % 4)] >= threshold;
+  }
+};
+
+/// The dropout of the elements of one tensor. Element i = 64 block + 16 w + lane takes word w of
+/// counter (lane, block): four vectors of consecutive elements need no shuffle.
+struct ElementDropout : DropoutRule {
+  static constexpr int64_t kBlock = 64, kLanesOfBlock = 16;
+  using DropoutRule::DropoutRule;
+
+  bool keeps(int64_t i) const {
+    const auto block = static_cast<uint64_t>(i / kBlock);
+    const PhiloxCounter words =
+        philox4x32({static_cast<uint32_t>(i % kLanesOfBlock), static_cast<uint32_t>(block),
+                    static_cast<uint32_t>(block >> 32), 0},
+                   key);
+    return words[static_cast<size_t>(i % kBlock / kLanesOfBlock)] >= threshold;
   }
 };
 

@@ -47,8 +47,10 @@ AttentionArgs seeded_args(const at::Tensor& q,
   AttentionArgs args = make_args(q, k, v, metric, options, need_lse);
   if (options.dropout_p > 0.0) {
     check_before_seed(args);
-    args.dropout_seed = at::randint(std::numeric_limits<int64_t>::max(), {1}, options.generator,
-                                    at::TensorOptions(at::kLong));
+    args.dropout_seed = options.dropout_seed
+                            ? at::full({1}, *options.dropout_seed, at::kLong)
+                            : at::randint(std::numeric_limits<int64_t>::max(), {1},
+                                          options.generator, at::TensorOptions(at::kLong));
   }
   return args;
 }

@@ -35,6 +35,8 @@ struct AttentionOptions {
   std::optional<at::Tensor> key_lengths;
   /// Where the dropout seed is drawn from; torch's default CPU generator when absent.
   std::optional<at::Generator> generator;
+  /// The seed itself instead of one drawn from a generator: the call repeats whatever came before.
+  std::optional<int64_t> dropout_seed;
 };
 
 /// Attention with an optional metric (B|1, H|1, 1|N, D), non-negative, that scales q

@@ -5,7 +5,8 @@
 //
 // Training batches are a pure function of the options and the step number: there is no data
 // position to save, and resuming in the middle of an epoch is the same as never having stopped.
-// The same holds for randomness in the model, which comes from a key of the run's seed and the step.
+// The same holds for randomness in the model, which comes from a key of the run's seed and the
+// step.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -24,14 +25,14 @@
 namespace elliptical::tasks {
 
 struct Batch {
-  at::Tensor input;     ///< what the model gets: tokens (B, N), pictures (B, 3, H, W)
-  at::Tensor target;    ///< what it should say
-  at::Tensor category;  ///< per target, kinds of targets that are scored apart; may be undefined
+  at::Tensor input;       ///< what the model gets: tokens (B, N), pictures (B, 3, H, W)
+  at::Tensor target;      ///< what it should say
+  at::Tensor category;    ///< per target, kinds of targets that are scored apart; may be undefined
   int64_t num_units = 0;  ///< tokens or pictures in it, for rates
 };
 
-/// Sums that an evaluation collects; a task turns them into metrics at the end. They are added in the
-/// order of the batches, in double.
+/// Sums that an evaluation collects; a task turns them into metrics at the end. They are added in
+/// the order of the batches, in double.
 struct Scores {
   struct Sum {
     double total = 0;
@@ -62,7 +63,7 @@ class Task {
   virtual ~Task() = default;
 
   virtual torch::nn::Module& model() = 0;
-  virtual const char* unit() const = 0;       ///< "tokens", "images"
+  virtual const char* unit() const = 0;         ///< "tokens", "images"
   virtual int64_t num_train_units() const = 0;  ///< in one epoch
   /// Name and checksum of each data file or generator: refused on resume when they changed.
   virtual std::map<std::string, std::string> data_fingerprint() const = 0;
@@ -87,8 +88,8 @@ struct TaskEntry {
   const char* name;
   const char* description;
   std::unique_ptr<Options> (*make_options)();
-  /// Reads the data and builds the model with its initial weights, both from `seed`. Throws ConfigError
-  /// or DataError before any long work.
+  /// Reads the data and builds the model with its initial weights, both from `seed`. Throws
+  /// ConfigError or DataError before any long work.
   std::unique_ptr<Task> (*make)(const Options& options, uint64_t seed);
   /// Shrinks the options to something that ends within seconds (`--smoke`).
   void (*shrink)(Options& options);

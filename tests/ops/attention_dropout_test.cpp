@@ -37,6 +37,15 @@ TEST(AttentionDropout, IsReplayedByTheSeed) {
   EXPECT_FALSE(probabilities(1, 0.5).equal(probabilities(2, 0.5)));
 }
 
+TEST(AttentionDropout, TakesASeedItself) {
+  const at::Tensor q = torch::zeros({1, 1, N, 4}), v = torch::eye(N).expand({1, 1, N, N});
+  const auto drawn = [&](int64_t seed) {
+    return ops::attention(q, q, v, {}, {.dropout_p = 0.5, .dropout_seed = seed});
+  };
+  EXPECT_TRUE(drawn(7).equal(drawn(7)));
+  EXPECT_FALSE(drawn(7).equal(drawn(8)));
+}
+
 TEST(AttentionDropout, DiffersBetweenHeadsAndBatchItems) {
   const at::Tensor p = probabilities(1, 0.5);
   EXPECT_FALSE(p[0][0].equal(p[0][1]));

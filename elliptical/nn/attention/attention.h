@@ -46,11 +46,9 @@ struct AttentionContext {
   std::vector<std::unique_ptr<AttentionCache>>* caches = nullptr;
   Trace* trace = nullptr;
 
-  /// A seed for the next place that needs one. Places are numbered in the order they run, so the same
-  /// pass has the same seeds.
-  int64_t next_seed() {
-    return static_cast<int64_t>(random.derive(num_seeds++).bits() >> 1);
-  }
+  /// A seed for the next place that needs one. Places are numbered in the order they run, so the
+  /// same pass has the same seeds.
+  int64_t next_seed() { return static_cast<int64_t>(random.derive(num_seeds++).bits() >> 1); }
   uint64_t num_seeds = 0;
 };
 

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+//
+// What the sources of the fused layers share: the checks of their arguments. They throw
+// c10::ValueError or c10::TypeError that names the argument, what it must be and what it is.
+#pragma once
+
+#include <string_view>
+
+#include "elliptical/ops/feedforward.h"
+
+namespace elliptical::ops {
+
+void check_bias_relu_dropout(const at::Tensor& x, const at::Tensor& bias, ElementDropout dropout);
+void check_residual_dropout_norm(const at::Tensor& x,
+                                 const std::optional<at::Tensor>& bias,
+                                 const at::Tensor& residual,
+                                 const at::Tensor& weight,
+                                 const at::Tensor& norm_bias,
+                                 double eps,
+                                 ElementDropout dropout);
+void check_embed(const at::Tensor& table,
+                 const at::Tensor& tokens,
+                 const at::Tensor& positions,
+                 double scale,
+                 ElementDropout dropout);
+void check_element_dropout(const at::Tensor& x, ElementDropout dropout);
+
+/// Each element of the int64 tensor `indices` is in [0, size). `subject` opens the message,
+/// `size_name` names `size`: ("embed: tokens", "V").
+void check_indices(const at::Tensor& indices,
+                   int64_t size,
+                   std::string_view subject,
+                   std::string_view size_name);
+
+}  // namespace elliptical::ops
