@@ -13,10 +13,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "elliptical/base/options.h"
 #include "elliptical/base/random.h"
+#include "elliptical/base/records.h"
+#include "elliptical/ops/metric.h"
 
 namespace elliptical::nn {
 
@@ -37,19 +40,23 @@ struct AttentionContext {
   bool training = false;
   std::optional<at::Tensor> key_lengths;  ///< (B) int64: tokens from there on are padding
   RandomKey random{0};                    ///< of this pass: dropout, random controls
+  /// Overrides the scope of the metric, to evaluate a model with another one than it was trained
+  /// with.
+  std::optional<ops::MetricScope> metric_scope;
 
   int64_t layer = 0;  ///< index of the attention layer that runs
   /// The layer before: what the metric is read off; undefined in the first layer.
   at::Tensor previous_q, previous_v;  ///< (B, H, N, D)
 
-  /// Streaming: the caches of all layers. Tokens given are the next ones of the stream.
+  /// Streaming: the caches of all layers, empty at the start. Tokens given are the next ones.
   std::vector<std::unique_ptr<AttentionCache>>* caches = nullptr;
   Trace* trace = nullptr;
 
-  /// A seed for the next place that needs one. Places are numbered in the order they run, so the
-  /// same pass has the same seeds.
-  int64_t next_seed() { return static_cast<int64_t>(random.derive(num_seeds++).bits() >> 1); }
-  uint64_t num_seeds = 0;
+  /// The seed of a purpose in the layer that runs. Not numbered by call: two variants that differ
+  /// in what they draw have the same dropout elsewhere, which is what pairs them.
+  int64_t seed(std::string_view purpose) const {
+    return static_cast<int64_t>(random.derive(purpose).derive(layer).bits() >> 1);
+  }
 };
 
 /// What every variant is told about the model around it.
@@ -68,6 +75,8 @@ class Attention : public torch::nn::Module {
   virtual at::Tensor forward(const at::Tensor& x, AttentionContext& context) = 0;
   /// Whether tokens can be fed one by one with the same result; the reason if not.
   virtual std::optional<std::string> why_no_streaming() const { return std::nullopt; }
+  /// Facts that every record of a model with this attention carries, beside its name.
+  virtual std::map<std::string, LabelValue> labels() const { return {}; }
 };
 
 /// One line of the table of variants.

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+#include "elliptical/models/lm.h"
+
+#include <torch/torch.h>
+
+#include "elliptical/base/errors.h"
+#include "elliptical/nn/dropout.h"
+#include "elliptical/nn/initialize.h"
+
+namespace elliptical::models {
+namespace {
+
+constexpr double kInitialStd = 0.02;
+
+void check(const LmOptions& options) {
+  const auto refuse = [](const std::string& what) { throw ConfigError("model: " + what); };
+  if (options.dim % 2 != 0) {
+    refuse("dim must be even for sinusoidal positions, got " + std::to_string(options.dim));
+  }
+  int64_t before = 0;
+  for (const int64_t cutoff : options.cutoffs) {
+    if (cutoff <= before) {
+      refuse("cutoffs must be positive and increasing, got " + std::to_string(cutoff) + " after " +
+             std::to_string(before));
+    }
+    before = cutoff;
+  }
+}
+
+bool ends_with(const std::string& name, std::string_view end) {
+  return name.size() >= end.size() && name.compare(name.size() - end.size(), end.size(), end) == 0;
+}
+
+}  // namespace
+
+void LmOptions::visit(FieldList& fields) {
+  fields.add("num_layers", num_layers, "blocks", at_least(1));
+  fields.add("dim", dim, "width C of the hidden states, even", at_least(2));
+  fields.add("num_heads", num_heads, "heads per layer; they share the width", at_least(1));
+  fields.add("feedforward_dim", feedforward_dim, "width between the two feed-forward maps",
+             at_least(1));
+  fields.add("window", window, "tokens that the model reads at once", at_least(1));
+  fields.add("dropout", dropout, "of embeddings, both branches and the last hidden state",
+             below(0, 1));
+  fields.add("attention_dropout", attention_dropout, "of attention probabilities", below(0, 1));
+  fields.add_enum(
+      "positions", positions, {"forward", "reverse"}, nn::positions_from,
+      "counted from the start of the text, or back from the end of the window as in the "
+      "paper, which rules out streaming");
+  fields.add("cutoffs", cutoffs, "where the clusters of the adaptive softmax start; [] for none");
+  fields.add_group("attention", attention);
+}
+
+Lm::Lm(const LmOptions& chosen, int64_t num_words) : options(chosen), vocabulary_size(num_words) {
+  check(options);
+  embed_ =
+      register_module("embed", std::make_shared<nn::TokenEmbedding>(vocabulary_size, options.dim));
+  torch::nn::ModuleList list = register_module("blocks", torch::nn::ModuleList());
+  for (int64_t layer = 0; layer < options.num_layers; ++layer) {
+    const nn::AttentionShape shape{.dim = options.dim,
+                                   .num_heads = options.num_heads,
+                                   .is_causal = true,
+                                   .layer = layer,
+                                   .num_layers = options.num_layers,
+                                   .dropout = options.attention_dropout};
+    blocks_.push_back(
+        std::make_shared<nn::PostNormBlock>(nn::make_attention(options.attention, shape),
+                                            options.dim, options.feedforward_dim, options.dropout));
+    list->push_back(blocks_.back());
+  }
+  softmax_ = register_module("softmax", std::make_shared<nn::AdaptiveSoftmax>(
+                                            vocabulary_size, options.dim, options.cutoffs));
+  position_table_ = nn::sinusoids(0, options.window, options.dim);
+}
+
+void Lm::initialize(uint64_t seed) {
+  const at::NoGradGuard no_grad;
+  const RandomKey key = RandomKey(seed).derive("weights");
+  for (auto& item : named_parameters()) {
+    const std::string& name = item.key();
+    at::Tensor& parameter = item.value();
+    if (ends_with(name, "bias")) {
+      parameter.zero_();
+    } else if (ends_with(name, "norm1.weight") || ends_with(name, "norm2.weight")) {
+      nn::fill_normal(parameter, 1.0, kInitialStd, key.derive(name));
+    } else if (parameter.dim() == 2) {
+      nn::fill_normal(parameter, 0.0, kInitialStd, key.derive(name));
+    }  // a learned temperature starts where its options say
+  }
+}
+
+at::Tensor Lm::forward(const at::Tensor& tokens, nn::AttentionContext& context) {
+  return hidden(tokens, 0, context);
+}
+
+at::Tensor Lm::hidden(const at::Tensor& tokens, int64_t first, nn::AttentionContext& context) {
+  TORCH_CHECK_VALUE(tokens.dim() == 2 && tokens.scalar_type() == at::kLong,
+                    "lm: tokens must be (B, N) int64, got ", tokens.sizes(), " ",
+                    tokens.scalar_type());
+  const int64_t N = tokens.size(1), end = first + N;
+  at::Tensor positions = end <= position_table_.size(0) ? position_table_.narrow(0, first, N)
+                                                        : nn::sinusoids(first, N, options.dim);
+  if (options.positions == nn::Positions::kReverse) positions = positions.flip(0);
+
+  context.is_causal = true;
+  context.layer = 0;
+  context.previous_q = context.previous_v = at::Tensor();
+  at::Tensor x =
+      embed_->forward(tokens, positions.to(embed_->weight.scalar_type()),
+                      nn::element_dropout(context, options.dropout, "embedding dropout"));
+  for (const auto& block : blocks_) {
+    x = block->forward(x, context);
+    ++context.layer;
+  }
+  return nn::drop(x, nn::element_dropout(context, options.dropout, "hidden dropout"));
+}
+
+at::Tensor Lm::nll(const at::Tensor& hidden, const at::Tensor& targets) const {
+  return softmax_->nll(hidden, embed_->weight, targets);
+}
+
+at::Tensor Lm::log_probabilities(const at::Tensor& hidden) const {
+  return softmax_->log_probabilities(hidden, embed_->weight);
+}
+
+std::optional<std::string> Lm::why_no_streaming() const {
+  if (options.positions == nn::Positions::kReverse) {
+    return "model.positions = \"reverse\" counts back from the end of the window, so that each new "
+           "token moves all tokens before it (train with model.positions = \"forward\")";
+  }
+  for (const auto& block : blocks_) {
+    if (const auto reason = block->attention().why_no_streaming()) {
+      return "model.attention." + *reason;
+    }
+  }
+  return std::nullopt;
+}
+
+std::map<std::string, LabelValue> Lm::labels() const {
+  // The last layer's: the first one has no metric.
+  std::map<std::string, LabelValue> all = blocks_.back()->attention().labels();
+  all["attention"] = options.attention.name();
+  all["positions"] = std::string(to_string(options.positions));
+  return all;
+}
+
+int64_t Lm::num_parameters() const {
+  int64_t count = 0;
+  for (const at::Tensor& parameter : parameters()) count += parameter.numel();
+  return count;
+}
+
+LmStream::LmStream(Lm& model, RandomKey random) : model_(&model), random_(random) {
+  if (const auto reason = model.why_no_streaming()) {
+    throw ConfigError("stream: this model can not read token by token: " + *reason);
+  }
+}
+
+at::Tensor LmStream::step(const at::Tensor& tokens) {
+  const at::NoGradGuard no_grad;
+  nn::AttentionContext context;
+  context.random = random_;
+  context.caches = &caches_;
+  const at::Tensor hidden = model_->hidden(tokens, num_tokens_, context);
+  num_tokens_ += tokens.size(1);
+  return hidden;
+}
+
+}  // namespace elliptical::models

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#include "elliptical/nn/attention/attend.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <torch/torch.h>
+
+#include <cmath>
+
+#include "elliptical/ops/attention.h"
+
+namespace elliptical::nn {
+namespace {
+
+/// The probabilities, (B, H, N, M), from the logits and their logsumexp.
+at::Tensor probabilities(const HeadMixer::Heads& heads,
+                         const std::optional<at::Tensor>& metric,
+                         const ops::AttentionOptions& options) {
+  ops::AttentionOptions plain = options;
+  plain.dropout_p = 0.0;
+  const at::Tensor lse =
+      std::get<1>(ops::attention_with_lse(heads.q, heads.k, heads.v, metric, plain)).unsqueeze(-1);
+  const double scale =
+      options.scale.value_or(1.0 / std::sqrt(static_cast<double>(heads.q.size(3))));
+  const at::Tensor q = metric ? heads.q * *metric : heads.q;
+  const at::Tensor p = ((q * scale).matmul(heads.k.transpose(-2, -1)) - lse).exp();
+  const int64_t N = q.size(2), M = heads.k.size(2);
+  at::Tensor seen = at::ones({N, M}, at::kBool);
+  if (options.is_causal) seen = seen.tril(M - N);
+  if (options.key_lengths) {
+    const at::Tensor real = at::arange(M) < options.key_lengths->unsqueeze(-1);  // (B, M)
+    seen = seen.logical_and(real.unsqueeze(1).unsqueeze(1));
+  }
+  return at::where(seen.logical_and(at::isfinite(lse)), p, 0.0);
+}
+
+}  // namespace
+
+at::Tensor attend(const HeadMixer::Heads& heads,
+                  const std::optional<at::Tensor>& metric,
+                  const AttendOptions& options,
+                  const AttentionContext& context) {
+  ops::AttentionOptions call{
+      .is_causal = context.is_causal, .scale = options.scale, .key_lengths = context.key_lengths};
+  if (context.training && options.dropout > 0.0) {
+    call.dropout_p = options.dropout;
+    call.generator = at::detail::createCPUGenerator(context.seed("attention dropout"));
+  }
+  if (context.trace != nullptr) {
+    const at::NoGradGuard no_grad;
+    const auto write = [&](const char* what, const at::Tensor& tensor) {
+      const std::string name = "layers." + std::to_string(context.layer) + "." + what;
+      context.trace->tensors[name] = tensor.detach();
+    };
+    write("queries", heads.q);
+    write("keys", heads.k);
+    write("values", heads.v);
+    if (metric) write("metric", *metric);
+    write("attention", probabilities(heads, metric, call));
+  }
+  return ops::attention(heads.q, heads.k, heads.v, metric, call);
+}
+
+}  // namespace elliptical::nn

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+//
+// The attention op as mixers call it: causality, padding and dropout come from the context, and
+// what analyses want to see goes into the trace.
+#pragma once
+
+#include <optional>
+
+#include "elliptical/nn/attention/multi_head.h"
+
+namespace elliptical::nn {
+
+struct AttendOptions {
+  std::optional<double> scale;  ///< of the logits; 1 / sqrt(D) when absent
+  double dropout = 0.0;         ///< of probabilities, in training
+};
+
+/// (B, H, N, D). With a trace: "layers.3.queries", "keys", "values", "attention" (B, H, N, M) and,
+/// with a metric, "metric"; the result has the same bits with and without.
+at::Tensor attend(const HeadMixer::Heads& heads,
+                  const std::optional<at::Tensor>& metric,
+                  const AttendOptions& options,
+                  const AttentionContext& context);
+
+}  // namespace elliptical::nn

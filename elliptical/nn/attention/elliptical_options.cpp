@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+#include "elliptical/nn/attention/elliptical.h"
+
+namespace elliptical::nn {
+namespace {
+
+using ops::MetricEstimator;
+using ops::MetricScope;
+
+bool scales_rows(MetricEstimator estimator) {
+  return reads_tokens(estimator) || estimator == MetricEstimator::kRandom ||
+         estimator == MetricEstimator::kRandomFixed;
+}
+
+}  // namespace
+
+bool reads_tokens(MetricEstimator estimator) {
+  switch (estimator) {
+    case MetricEstimator::kRandom:
+    case MetricEstimator::kRandomFixed:
+    case MetricEstimator::kConstant:
+    case MetricEstimator::kMatched:
+    case MetricEstimator::kTemperature:
+      return false;
+    default:
+      return true;
+  }
+}
+
+void EllipticalMetricOptions::visit(FieldList& fields) {
+  fields.add_choice(
+      "estimator",
+      {.names = ops::metric_estimator_names(),
+       .get = [this] { return std::string(to_string(estimator)); },
+       .set = [this](const std::string& name) { estimator = ops::metric_estimator(name); },
+       .selects_fields = true},
+      "what the metric is read off: an estimator or a control");
+  if (reads_tokens(estimator)) {
+    fields.add_choice(
+        "scope",
+        {.names = {"auto", "prefix", "sequence"},
+         .get = [this] { return scope ? std::string(to_string(*scope)) : std::string("auto"); },
+         .set =
+             [this](const std::string& name) {
+               scope = name == "auto" ? std::nullopt : std::optional(ops::metric_scope(name));
+             }},
+        "tokens that a row of the metric sees; auto: prefix in causal models, else sequence");
+  }
+  if (scales_rows(estimator)) {
+    fields.add_choice(
+        "scaling",
+        {.names = {"max", "mean", "none"},
+         .get = [this] { return std::string(ops::to_string(scaling)); },
+         .set = [this](const std::string& name) { scaling = ops::metric_scaling(name); }},
+        "what each row of the metric is divided by");
+  }
+  switch (estimator) {
+    case MetricEstimator::kDifference:
+    case MetricEstimator::kMedian:
+    case MetricEstimator::kIsotropic:
+      fields.add("delta", delta, "divides the change of the values; cancels unless scaling = none",
+                 above(0));
+      break;
+    case MetricEstimator::kQuotient:
+      fields.add("attenuation", attenuation, "added to the change of the queries", above(0));
+      break;
+    case MetricEstimator::kConsistent:
+      fields.add("step", step, "of the central difference; 0.5 / sqrt(D) when absent", above(0));
+      break;
+    case MetricEstimator::kJacobian:
+      fields.add("query_stride", query_stride, "every how many queries it is evaluated",
+                 at_least(1));
+      break;
+    case MetricEstimator::kRandom:
+      fields.add("low", low, "numbers are uniform in [low, 1)", below(0, 1));
+      break;
+    case MetricEstimator::kRandomFixed:
+      fields.add("low", low, "numbers are uniform in [low, 1)", below(0, 1));
+      fields.add("seed", seed, "chooses the numbers");
+      break;
+    case MetricEstimator::kConstant:
+      fields.add("value", value, "of the metric, must be given", at_least(0));
+      break;
+    case MetricEstimator::kMatched:
+      fields.add("value", value,
+                 "of the metric: its measured mean in the paired run, must be given", at_least(0));
+      break;
+    case MetricEstimator::kTemperature:
+      fields.add("value", value, "where the learned temperature of each head starts; 1 when absent",
+                 above(0));
+      break;
+  }
+}
+
+void EllipticalOptions::visit(FieldList& fields) {
+  fields.add_choice("preset",
+                    {.names = {"paper", "released-lm", "released-attack"},
+                     .get = [this] { return preset; },
+                     .set = [this](const std::string& name) { use_preset(name); },
+                     .selects_fields = true},
+                    "defaults of the other fields: as the paper writes it, or as its code did");
+  fields.add_group("metric", metric);
+  fields.add_choice(
+      "metric_gradient",
+      {.names = {"detached", "through"},
+       .get = [this] { return std::string(gradient_through_metric ? "through" : "detached"); },
+       .set = [this](const std::string& name) { gradient_through_metric = name == "through"; }},
+      "whether gradients pass through the metric");
+  fields.add("metric_lookahead", metric_lookahead,
+             "allows metric.scope = sequence in a causal model, where it sees the future");
+  fields.add("scale_logits", scale_logits,
+             "divide logits by sqrt(D) in layers that have a metric; the others always do");
+}
+
+std::unique_ptr<Options> EllipticalOptions::clone() const {
+  return std::make_unique<EllipticalOptions>(*this);
+}
+
+void EllipticalOptions::use_preset(const std::string& name) {
+  *this = EllipticalOptions();
+  preset = name;
+  if (name == "released-lm") {
+    metric.scope = MetricScope::kSequence;
+    scale_logits = false;
+  } else if (name == "released-attack") {
+    metric.estimator = MetricEstimator::kMedian;
+  }
+}
+
+}  // namespace elliptical::nn

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+//
+// Attention as most variants have it: project tokens to queries, keys and values of H heads, mix
+// each head, project back.
+//
+//   [q | k | v] = x Wqkv^T (+ b)     x (B, N, C), Wqkv (3C, C)
+//   out = concat_h mix(q_h, k_h, v_h) Wproj^T (+ b)
+//
+// One product makes all three, and heads are strided views of its result: nothing is copied. What
+// happens between the projections is a HeadMixer. With `context.caches` the tokens are the next
+// ones of a stream: their keys and values are appended to those before.
+#pragma once
+
+#include <memory>
+
+#include "elliptical/nn/attention/attention.h"
+#include "elliptical/nn/attention/key_value_cache.h"
+#include "elliptical/nn/linear.h"
+
+namespace elliptical::nn {
+
+/// What a mixer may need to go on with a stream, beside keys and values.
+struct MixerState {
+  virtual ~MixerState() = default;
+};
+
+/// The part of an attention variant between the projections.
+class HeadMixer : public torch::nn::Module {
+ public:
+  /// q (B, H, N, D), k and v (B, H, M, D); M > N when streaming. `v_new` (B, H, N, D) are the
+  /// values of the tokens that q belongs to. Returns (B, H, N, D). `state` lives as long as a
+  /// stream does; null outside of one.
+  struct Heads {
+    at::Tensor q, k, v, v_new;
+  };
+  virtual at::Tensor mix(const Heads& heads,
+                         const AttentionContext& context,
+                         std::unique_ptr<MixerState>* state) = 0;
+  virtual std::optional<std::string> why_no_streaming() const { return std::nullopt; }
+  virtual std::map<std::string, LabelValue> labels() const { return {}; }
+};
+
+/// Wraps a mixer. Parameters: qkv.weight, proj.weight, with biases where the shape says so, and
+/// those of the mixer below `mixer`.
+class MultiHead : public Attention {
+ public:
+  MultiHead(const AttentionShape& shape, std::shared_ptr<HeadMixer> mixer);
+
+  at::Tensor forward(const at::Tensor& x, AttentionContext& context) override;
+  std::optional<std::string> why_no_streaming() const override {
+    return mixer_->why_no_streaming();
+  }
+  std::map<std::string, LabelValue> labels() const override { return mixer_->labels(); }
+
+ private:
+  int64_t num_heads_;
+  std::shared_ptr<Linear> qkv_, proj_;
+  std::shared_ptr<HeadMixer> mixer_;
+};
+
+}  // namespace elliptical::nn

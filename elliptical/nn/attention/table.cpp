@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+#include <torch/torch.h>
+
+#include <algorithm>
+
+#include "elliptical/base/errors.h"
+#include "elliptical/nn/attention/attention.h"
+#include "elliptical/nn/attention/elliptical.h"
+#include "elliptical/nn/attention/softmax.h"
+
+namespace elliptical::nn {
+namespace {
+
+template <class T>
+std::unique_ptr<Options> make_options() {
+  return std::make_unique<T>();
+}
+
+}  // namespace
+
+const std::vector<AttentionEntry>& attention_table() {
+  static const std::vector<AttentionEntry> table{
+      {.name = "elliptical",
+       .description = "softmax attention with a metric read off the change of the values",
+       .causal = true,
+       .padding = true,
+       .make_options = make_options<EllipticalOptions>,
+       .make = make_elliptical},
+      {.name = "softmax",
+       .description = "plain softmax attention, the baseline",
+       .causal = true,
+       .padding = true,
+       .make_options = make_options<SoftmaxOptions>,
+       .make = make_softmax},
+  };
+  return table;
+}
+
+const std::vector<OptionsEntry>& attention_choices() {
+  static const std::vector<OptionsEntry> choices = [] {
+    std::vector<OptionsEntry> list;
+    for (const AttentionEntry& entry : attention_table()) {
+      list.push_back({entry.name, entry.description, entry.make_options});
+    }
+    return list;
+  }();
+  return choices;
+}
+
+std::shared_ptr<Attention> make_attention(const ChosenOptions& chosen,
+                                          const AttentionShape& shape) {
+  const auto& table = attention_table();
+  const auto entry = std::find_if(table.begin(), table.end(), [&](const AttentionEntry& candidate) {
+    return candidate.name == chosen.name();
+  });
+  TORCH_CHECK(entry != table.end(), "attention: no variant is called \"", chosen.name(), "\"");
+  if (shape.is_causal && !entry->causal) {
+    throw ConfigError("attention: a causal model needs a causal variant, got \"" + chosen.name() +
+                      "\" (run: elliptical list attention)");
+  }
+  return entry->make(chosen.get<Options>(), shape);
+}
+
+}  // namespace elliptical::nn

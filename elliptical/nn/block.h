@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+//
+// A transformer block with the norm after the residual sum, as in the paper's language model:
+//
+//   x1 = norm1(x + drop(attn(x)))
+//   x2 = norm2(x1 + drop(mlp(x1)))
+#pragma once
+
+#include "elliptical/nn/attention/attention.h"
+#include "elliptical/nn/feedforward/mlp.h"
+
+namespace elliptical::nn {
+
+/// Weight and bias of a layer norm; the norm itself is fused with what comes before.
+class Norm : public torch::nn::Module {
+ public:
+  explicit Norm(int64_t dim);
+  at::Tensor weight, bias;
+};
+
+class PostNormBlock : public torch::nn::Module {
+ public:
+  PostNormBlock(std::shared_ptr<Attention> attention,
+                int64_t dim,
+                int64_t feedforward_dim,
+                double dropout);
+
+  /// (B, N, C) -> (B, N, C); the layer that runs is context.layer.
+  at::Tensor forward(const at::Tensor& x, AttentionContext& context);
+  const Attention& attention() const { return *attn_; }
+
+ private:
+  std::shared_ptr<Attention> attn_;
+  std::shared_ptr<Norm> norm1_;
+  std::shared_ptr<Mlp> mlp_;
+  std::shared_ptr<Norm> norm2_;
+  double dropout_;
+};
+
+}  // namespace elliptical::nn

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+#include "elliptical/nn/feedforward/mlp.h"
+
+#include <torch/torch.h>
+
+#include "elliptical/nn/dropout.h"
+#include "elliptical/ops/feedforward.h"
+
+namespace elliptical::nn {
+
+Mlp::Mlp(int64_t dim, int64_t hidden_dim, double dropout)
+    : fc1_(register_module("fc1", std::make_shared<Linear>(dim, hidden_dim, true))),
+      fc2_(register_module("fc2", std::make_shared<Linear>(hidden_dim, dim, true))),
+      dropout_(dropout) {}
+
+at::Tensor Mlp::forward(const at::Tensor& x, const AttentionContext& context) const {
+  const at::Tensor hidden = ops::bias_relu_dropout(
+      fc1_->product(x), fc1_->bias, element_dropout(context, dropout_, "feedforward dropout"));
+  return fc2_->product(hidden);
+}
+
+}  // namespace elliptical::nn

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+//
+// What every variant of the table owes: shapes, causality, padding, gradients, repeatability, options
+// that survive printing, a trace that changes nothing.
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <set>
+
+#include "elliptical/base/config.h"
+#include "tests/support/attention_stack.h"
+#include "tests/support/attention_variants.h"
+#include "tests/support/gradcheck.h"
+
+namespace elliptical::nn {
+namespace {
+
+using support::AttentionStack;
+using support::AttentionVariant;
+using support::wave;
+
+constexpr int64_t B = 2, N = 9, C = 12;
+constexpr AttentionShape kCausal{.dim = C, .num_heads = 3, .is_causal = true};
+constexpr AttentionShape kTwoSided{.dim = C, .num_heads = 3};
+
+class AttentionConformance : public ::testing::TestWithParam<AttentionVariant> {};
+
+TEST_P(AttentionConformance, KeepsTheShape) {
+  const AttentionStack stack(GetParam().options(), kCausal);
+  for (const auto& sizes : {std::vector<int64_t>{B, N, C}, {1, 1, C}, {3, 2, C}}) {
+    const at::Tensor out = stack.forward(wave(sizes));
+    EXPECT_EQ(out.sizes(), at::IntArrayRef(sizes));
+    EXPECT_TRUE(out.isfinite().all().item<bool>());
+  }
+}
+
+TEST_P(AttentionConformance, FutureTokensLeaveThePastBitEqual) {
+  const AttentionStack stack(GetParam().options(), kCausal);
+  const at::Tensor x = wave({B, N, C});
+  const at::Tensor before = stack.forward(x);
+  for (const int64_t t : {int64_t{1}, N / 2, N - 1}) {
+    at::Tensor changed = x.clone();
+    changed.narrow(1, t, N - t).add_(1.5);
+    const at::Tensor after = stack.forward(changed);
+    EXPECT_FALSE(at::equal(after.select(1, t), before.select(1, t)));
+    // The released form is known to see the future; that it does is documented here.
+    EXPECT_EQ(at::equal(after.narrow(1, 0, t), before.narrow(1, 0, t)), !GetParam().leaks)
+        << "token " << t;
+  }
+}
+
+TEST_P(AttentionConformance, PaddingChangesNothing) {
+  const AttentionStack stack(GetParam().options(), kTwoSided);
+  const at::Tensor lengths = torch::tensor({N, N - 4});
+  AttentionContext context, other;
+  context.key_lengths = other.key_lengths = lengths;
+  const at::Tensor x = wave({B, N, C});
+  at::Tensor changed = x.clone();
+  changed[1].narrow(0, N - 4, 4).mul_(-3.0);
+  const at::Tensor out = stack.forward(x, context), out_changed = stack.forward(changed, other);
+  EXPECT_TRUE(at::equal(out[0], out_changed[0]));
+  EXPECT_TRUE(at::equal(out[1].narrow(0, 0, N - 4), out_changed[1].narrow(0, 0, N - 4)));
+}
+
+TEST_P(AttentionConformance, GradientsMatchDifferences) {
+  // Through the metric, where there is one: a detached metric is constant only to autograd.
+  std::vector<std::string> through;
+  if (GetParam().attention == "elliptical") through.push_back("metric_gradient=through");
+  const AttentionStack stack(GetParam().options(through),
+                             {.dim = 4, .num_heads = 2, .is_causal = true});
+  stack.to(torch::kDouble);
+  const at::Tensor x = wave({1, 4, 4}).to(torch::kDouble);
+  // Estimators divide by small changes: third derivatives are large, hence the wider tolerance.
+  EXPECT_TRUE(support::gradients_match(
+      [&](const std::vector<at::Tensor>& in) -> std::vector<at::Tensor> {
+        return {stack.forward(in[0])};
+      },
+      {x}, 1e-6, 1e-6));
+}
+
+TEST_P(AttentionConformance, EveryParameterLearns) {
+  const AttentionStack stack(GetParam().options(), kCausal);
+  stack.forward(wave({B, N, C})).square().sum().backward();
+  for (const at::Tensor& parameter : stack.parameters()) {
+    ASSERT_TRUE(parameter.grad().defined());
+    EXPECT_GT(parameter.grad().abs().max().item<double>(), 0.0);
+  }
+}
+
+TEST_P(AttentionConformance, RepeatsWithTheSameKey) {
+  AttentionShape shape = kCausal;
+  shape.dropout = 0.3;
+  const AttentionStack stack(GetParam().options(), shape);
+  const at::Tensor x = wave({B, N, C});
+  const auto run = [&](uint64_t seed) {
+    AttentionContext context;
+    context.training = true;
+    context.random = RandomKey(seed);
+    return stack.forward(x, context);
+  };
+  const at::Tensor first = run(1);
+  torch::rand({5});  // torch's own generator has no say
+  EXPECT_TRUE(at::equal(first, run(1)));
+  EXPECT_FALSE(at::equal(first, run(2)));
+}
+
+TEST_P(AttentionConformance, DropoutIsOffOutsideTraining) {
+  AttentionShape shape = kCausal;
+  shape.dropout = 0.3;
+  const at::Tensor x = wave({B, N, C});
+  EXPECT_TRUE(at::equal(AttentionStack(GetParam().options(), shape).forward(x),
+                        AttentionStack(GetParam().options(), kCausal).forward(x)));
+}
+
+TEST_P(AttentionConformance, OptionsSurvivePrinting) {
+  ChosenOptions chosen = GetParam().options();
+  const std::string text = to_toml(fields_of(chosen));
+  ChosenOptions read(attention_choices(), "softmax");
+  read_recipe_text(text, "printed", fields_of(read));
+  EXPECT_EQ(to_toml(fields_of(read)), text);
+}
+
+TEST_P(AttentionConformance, TraceChangesNothing) {
+  const AttentionStack stack(GetParam().options(), kCausal);
+  const at::Tensor x = wave({B, N, C});
+  Trace trace;
+  AttentionContext context;
+  context.trace = &trace;
+  EXPECT_TRUE(at::equal(stack.forward(x, context), stack.forward(x)));
+  const at::Tensor map = trace.tensors.at("layers.2.attention");
+  EXPECT_EQ(map.sizes(), (at::IntArrayRef{B, 3, N, N}));
+  EXPECT_LE((map.sum(-1) - 1.0).abs().max().item<double>(), 1e-5);  // float sums of 9 terms
+  EXPECT_EQ(map.triu(1).abs().max().item<double>(), 0.0);
+  EXPECT_EQ(trace.tensors.count("layers.1.metric"), GetParam().attention == "elliptical" ? 1 : 0);
+  EXPECT_EQ(trace.tensors.count("layers.0.metric"), 0) << "the first layer has no metric";
+}
+
+TEST_P(AttentionConformance, ParameterNamesAreThePublishedOnes) {
+  const AttentionStack stack(GetParam().options(), kCausal);
+  std::set<std::string> names;
+  for (const auto& item : stack.layers[1]->named_parameters()) names.insert(item.key());
+  names.erase("mixer.temperature");
+  EXPECT_EQ(names, (std::set<std::string>{"qkv.weight", "proj.weight"}));
+}
+
+INSTANTIATE_TEST_SUITE_P(All,
+                         AttentionConformance,
+                         ::testing::ValuesIn(support::attention_variants()),
+                         support::VariantName{});
+
+TEST(AttentionTable, IsSortedAndDescribed) {
+  std::string before;
+  for (const AttentionEntry& entry : attention_table()) {
+    EXPECT_LT(before, entry.name);
+    EXPECT_GT(std::string(entry.description).size(), 10u);
+    before = entry.name;
+  }
+  std::set<std::string> covered;
+  for (const AttentionVariant& variant : support::attention_variants()) {
+    covered.insert(variant.attention);
+  }
+  EXPECT_EQ(covered.size(), attention_table().size()) << "a variant has no conformance case";
+}
+
+}  // namespace
+}  // namespace elliptical::nn

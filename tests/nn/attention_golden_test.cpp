@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+//
+// Values computed by hand-written loops outside this project, one head, N = 4, D = 2.
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "elliptical/nn/attention/elliptical.h"
+#include "elliptical/nn/attention/softmax.h"
+
+namespace elliptical::nn {
+namespace {
+
+at::Tensor rows(std::vector<double> numbers) {
+  return torch::tensor(numbers, torch::kDouble).view({1, 1, 4, 2});
+}
+
+const at::Tensor kQ = rows({0.1, 0.2, -0.3, 0.4, 0.5, -0.6, 0.7, 0.8});
+const at::Tensor kK = rows({0.2, -0.1, 0.4, 0.3, -0.5, 0.6, 0.0, 0.9});
+const at::Tensor kV = rows({1, 0, 0, 1, 1, 1, -1, 0.5});
+const at::Tensor kVPrevious = rows({0.5, 0.25, 0, 0.5, 1.5, 1, -1, 1});
+
+void expect_golden(HeadMixer& mixer, bool is_causal, std::vector<double> expected) {
+  for (const auto type : {torch::kDouble, torch::kFloat}) {
+    AttentionContext context;
+    context.is_causal = is_causal;
+    context.previous_q = kQ.to(type);
+    context.previous_v = kVPrevious.to(type);
+    const at::Tensor v = kV.to(type);
+    const at::Tensor out = mixer.mix({kQ.to(type), kK.to(type), v, v}, context, nullptr);
+    // The goldens have 8 decimals.
+    const double tolerance = type == torch::kDouble ? 1e-7 : 1e-5;
+    EXPECT_LE((out.to(torch::kDouble) - rows(expected)).abs().max().item<double>(), tolerance)
+        << out;
+  }
+}
+
+AttentionShape second_layer(bool is_causal) {
+  return {.dim = 2, .num_heads = 1, .is_causal = is_causal, .layer = 1, .num_layers = 2};
+}
+
+TEST(AttentionGolden, Softmax) {
+  expect_golden(*make_softmax_mixer({}, second_layer(false)), false,
+                {0.21480353, 0.63193429, 0.21135723, 0.65265075, 0.31354140, 0.57848459, 0.09066570,
+                 0.64266280});
+}
+
+TEST(AttentionGolden, SoftmaxCausal) {
+  expect_golden(*make_softmax_mixer({}, second_layer(true)), true,
+                {1, 0, 0.48232969, 0.51767031, 0.63564542, 0.59773042, 0.09066570, 0.64266280});
+}
+
+TEST(AttentionGolden, Elliptical) {
+  expect_golden(*make_elliptical_mixer({}, second_layer(false)), false,
+                {0.21596298, 0.63247462, 0.20713248, 0.65070154, 0.31764021, 0.58052441, 0.09775777,
+                 0.64514694});
+}
+
+TEST(AttentionGolden, EllipticalPrefixEndsAsTheSequenceDoes) {
+  // The last query sees all tokens in both scopes; the row comes from the table above.
+  AttentionContext context;
+  context.is_causal = true;
+  context.previous_v = kVPrevious;
+  const at::Tensor out =
+      make_elliptical_mixer({}, second_layer(true))->mix({kQ, kK, kV, kV}, context, nullptr);
+  EXPECT_NEAR(out[0][0][3][0].item<double>(), 0.09775777, 1e-7);
+  EXPECT_NEAR(out[0][0][3][1].item<double>(), 0.64514694, 1e-7);
+}
+
+TEST(AttentionGolden, MetricOfOnesIsSoftmax) {
+  EllipticalOptions ones;
+  ones.metric.estimator = ops::MetricEstimator::kConstant;
+  ones.metric.value = 1.0;
+  AttentionContext context;
+  context.is_causal = true;
+  const at::Tensor q = kQ.to(torch::kFloat), k = kK.to(torch::kFloat), v = kV.to(torch::kFloat);
+  EXPECT_TRUE(at::equal(
+      make_elliptical_mixer(ones, second_layer(true))->mix({q, k, v, v}, context, nullptr),
+      make_softmax_mixer({}, second_layer(true))->mix({q, k, v, v}, context, nullptr)));
+}
+
+}  // namespace
+}  // namespace elliptical::nn

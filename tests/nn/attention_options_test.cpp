@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+//
+// Every option has an effect, presets are what they say, and what makes no sense is refused in
+// words.
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "elliptical/base/config.h"
+#include "elliptical/base/errors.h"
+#include "elliptical/nn/attention/elliptical.h"
+#include "tests/support/attention_stack.h"
+#include "tests/support/attention_variants.h"
+
+namespace elliptical::nn {
+namespace {
+
+using support::AttentionStack;
+using support::AttentionVariant;
+using support::wave;
+
+constexpr AttentionShape kCausal{.dim = 12, .num_heads = 3, .is_causal = true};
+constexpr AttentionShape kTwoSided{.dim = 12, .num_heads = 3};
+
+std::vector<std::string> join(std::vector<std::string> a, const std::vector<std::string>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+ChosenOptions elliptical_options(const std::vector<std::string>& assignments) {
+  return AttentionVariant{.attention = "elliptical", .assignments = assignments}.options();
+}
+
+at::Tensor output(const ChosenOptions& options, const AttentionShape& shape = kTwoSided) {
+  return AttentionStack(options, shape).forward(wave({2, 20, 12}));
+}
+
+/// The gradient of the input, which tells `detached` and `through` apart.
+at::Tensor input_gradient(const ChosenOptions& options) {
+  const at::Tensor x = wave({2, 20, 12}).requires_grad_();
+  AttentionStack(options, kTwoSided).forward(x).square().sum().backward();
+  return x.grad();
+}
+
+std::string refusal(const std::vector<std::string>& assignments, const AttentionShape& shape) {
+  try {
+    AttentionStack(elliptical_options(assignments), shape);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(AttentionOptions, EachHasAnEffect) {
+  const std::vector<std::pair<std::vector<std::string>, std::vector<std::string>>> changes{
+      {{}, {"preset=released-lm"}},
+      {{}, {"preset=released-attack"}},
+      {{}, {"metric.scope=prefix"}},
+      {{}, {"metric.scaling=mean"}},
+      {{}, {"metric.scaling=none"}},
+      {{"metric.scaling=none"}, {"metric.delta=2"}},
+      {{}, {"scale_logits=false"}},
+      {{"metric.estimator=quotient"}, {"metric.attenuation=0.1"}},
+      {{"metric.estimator=consistent"}, {"metric.step=2"}},
+      {{"metric.estimator=jacobian"}, {"metric.query_stride=3"}},
+      {{"metric.estimator=random"}, {"metric.low=0.3"}},
+      {{"metric.estimator=random_fixed"}, {"metric.low=0.3"}},
+      {{"metric.estimator=random_fixed"}, {"metric.seed=2"}},
+      {{"metric.estimator=constant", "metric.value=0.5"}, {"metric.value=0.6"}},
+      {{"metric.estimator=matched", "metric.value=0.5"}, {"metric.value=0.6"}},
+      {{"metric.estimator=temperature"}, {"metric.value=0.6"}},
+  };
+  for (const auto& [start, change] : changes) {
+    EXPECT_FALSE(at::equal(output(elliptical_options(start)),
+                           output(elliptical_options(join(start, change)))))
+        << change[0];
+  }
+}
+
+TEST(AttentionOptions, EveryEstimatorDiffers) {
+  std::vector<at::Tensor> outputs;
+  for (const std::string& estimator : ops::metric_estimator_names()) {
+    if (estimator == "matched") continue;  // a constant under its own name
+    std::vector<std::string> assignments{"metric.estimator=" + estimator};
+    if (estimator == "constant") assignments.push_back("metric.value=0.5");
+    outputs.push_back(output(elliptical_options(assignments)));
+    for (size_t i = 0; i + 1 < outputs.size(); ++i) {
+      EXPECT_FALSE(at::equal(outputs[i], outputs.back())) << estimator << " and number " << i;
+    }
+  }
+}
+
+TEST(AttentionOptions, GradientPassesThroughTheMetricOnlyWhenAsked) {
+  const ChosenOptions detached = elliptical_options({});
+  const ChosenOptions through = elliptical_options({"metric_gradient=through"});
+  EXPECT_TRUE(at::equal(output(detached), output(through)));
+  EXPECT_FALSE(at::equal(input_gradient(detached), input_gradient(through)));
+}
+
+TEST(AttentionOptions, DeltaCancelsWhenScaled) {
+  for (const char* scaling : {"metric.scaling=max", "metric.scaling=mean"}) {
+    const at::Tensor one = output(elliptical_options({scaling, "metric.delta=1"}));
+    const at::Tensor five = output(elliptical_options({scaling, "metric.delta=5"}));
+    EXPECT_LE((one - five).abs().max().item<double>(), 1e-5) << scaling;
+  }
+}
+
+TEST(AttentionOptions, ScopeFollowsTheModel) {
+  EXPECT_TRUE(at::equal(output(elliptical_options({}), kCausal),
+                        output(elliptical_options({"metric.scope=prefix"}), kCausal)));
+  EXPECT_TRUE(at::equal(output(elliptical_options({}), kTwoSided),
+                        output(elliptical_options({"metric.scope=sequence"}), kTwoSided)));
+}
+
+TEST(AttentionOptions, ScopeCanBeOverriddenForAPass) {
+  const at::Tensor x = wave({2, 20, 12});
+  AttentionContext context;
+  context.metric_scope = ops::MetricScope::kPrefix;
+  EXPECT_TRUE(at::equal(
+      AttentionStack(elliptical_options({}), kTwoSided).forward(x, context),
+      AttentionStack(elliptical_options({"metric.scope=prefix"}), kTwoSided).forward(x)));
+}
+
+TEST(AttentionOptions, CausalModelRefusesTheSequenceScope) {
+  const char* expected =
+      "elliptical attention: metric.scope must be \"prefix\" in a causal model, got \"sequence\": "
+      "every token would see the ones after it through the metric (say metric_lookahead = true to "
+      "reproduce the released form)";
+  EXPECT_EQ(refusal({"metric.scope=sequence"}, kCausal), expected);
+  EXPECT_EQ(refusal({"preset=released-lm"}, kCausal), expected);
+  EXPECT_EQ(refusal({"preset=released-lm", "metric_lookahead=true"}, kCausal), "");
+  EXPECT_EQ(refusal({"metric.scope=sequence"}, kTwoSided), "");
+}
+
+TEST(AttentionOptions, RecordsSayWhetherTheFutureLeaks) {
+  const auto leaks = [](const std::vector<std::string>& assignments) {
+    const AttentionStack stack(elliptical_options(assignments), kCausal);
+    return std::get<bool>(stack.layers.back()->labels().at("leaks_future"));
+  };
+  EXPECT_FALSE(leaks({}));
+  EXPECT_TRUE(leaks({"metric.scope=sequence", "metric_lookahead=true"}));
+  EXPECT_FALSE(leaks({"metric.estimator=temperature"}));
+}
+
+TEST(AttentionOptions, ConstantsNeedTheirValue) {
+  EXPECT_EQ(refusal({"metric.estimator=matched"}, kCausal),
+            "elliptical attention: metric.value must be given for metric.estimator = \"matched\", "
+            "got none (the mean of the metric that it stands in for)");
+}
+
+TEST(AttentionOptions, HeadsMustDivideTheWidth) {
+  EXPECT_EQ(refusal({}, {.dim = 10, .num_heads = 3}),
+            "attention: dim must be a multiple of num_heads, got dim = 10, num_heads = 3");
+}
+
+TEST(AttentionOptions, PresetsAreStartingPoints) {
+  ChosenOptions chosen = elliptical_options({"preset=released-lm", "scale_logits=true"});
+  const auto& options = chosen.get<EllipticalOptions>();
+  EXPECT_EQ(options.metric.scope, ops::MetricScope::kSequence);
+  EXPECT_TRUE(options.scale_logits) << "a field given beside the preset wins";
+  EXPECT_EQ(elliptical_options({"preset=released-attack"}).get<EllipticalOptions>().metric.estimator,
+            ops::MetricEstimator::kMedian);
+}
+
+TEST(AttentionOptions, AnUnchangedLayerIsPlainAttention) {  // N1: 0 / 0 in the metric
+  AttentionContext context;
+  context.is_causal = true;
+  const at::Tensor q = wave({1, 2, 5, 4}), k = wave({1, 2, 5, 4}, 0.3), v = wave({1, 2, 5, 4}, 0.9);
+  context.previous_q = q;
+  context.previous_v = v;
+  AttentionShape shape = kCausal;
+  shape.layer = 1;
+  const at::Tensor out = make_elliptical_mixer({}, shape)->mix({q, k, v, v}, context, nullptr);
+  shape.layer = 0;
+  EXPECT_TRUE(at::equal(out, make_elliptical_mixer({}, shape)->mix({q, k, v, v}, context, nullptr)));
+}
+
+}  // namespace
+}  // namespace elliptical::nn

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+//
+// A few attention layers on top of each other, the smallest thing in which every variant does what it
+// does: x + attention(x), layer by layer.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <vector>
+
+#include "elliptical/nn/attention/attention.h"
+
+namespace elliptical::support {
+
+struct AttentionStack {
+  /// dim and num_heads of `shape`, three layers, weights of order 1 from a fixed seed.
+  AttentionStack(const ChosenOptions& options, nn::AttentionShape shape);
+
+  at::Tensor forward(at::Tensor x, nn::AttentionContext& context) const;
+  at::Tensor forward(const at::Tensor& x) const;
+  void to(at::ScalarType type) const;
+  std::vector<at::Tensor> parameters() const;
+
+  bool is_causal;
+  std::vector<std::shared_ptr<nn::Attention>> layers;
+};
+
+/// Numbers of order 1 without structure, the same at every call.
+at::Tensor wave(at::IntArrayRef sizes, double frequency = 0.7);
+
+}  // namespace elliptical::support
