@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What every variant of the table owes: shapes, causality, padding, gradients, repeatability, options
-// that survive printing, a trace that changes nothing.
+// What every variant of the table owes: shapes, causality, padding, gradients, repeatability,
+// options that survive printing, a trace that changes nothing.
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 

@@ -115,9 +115,9 @@ TEST(AttentionOptions, ScopeCanBeOverriddenForAPass) {
   const at::Tensor x = wave({2, 20, 12});
   AttentionContext context;
   context.metric_scope = ops::MetricScope::kPrefix;
-  EXPECT_TRUE(at::equal(
-      AttentionStack(elliptical_options({}), kTwoSided).forward(x, context),
-      AttentionStack(elliptical_options({"metric.scope=prefix"}), kTwoSided).forward(x)));
+  EXPECT_TRUE(
+      at::equal(AttentionStack(elliptical_options({}), kTwoSided).forward(x, context),
+                AttentionStack(elliptical_options({"metric.scope=prefix"}), kTwoSided).forward(x)));
 }
 
 TEST(AttentionOptions, CausalModelRefusesTheSequenceScope) {
@@ -157,8 +157,9 @@ TEST(AttentionOptions, PresetsAreStartingPoints) {
   const auto& options = chosen.get<EllipticalOptions>();
   EXPECT_EQ(options.metric.scope, ops::MetricScope::kSequence);
   EXPECT_TRUE(options.scale_logits) << "a field given beside the preset wins";
-  EXPECT_EQ(elliptical_options({"preset=released-attack"}).get<EllipticalOptions>().metric.estimator,
-            ops::MetricEstimator::kMedian);
+  EXPECT_EQ(
+      elliptical_options({"preset=released-attack"}).get<EllipticalOptions>().metric.estimator,
+      ops::MetricEstimator::kMedian);
 }
 
 TEST(AttentionOptions, AnUnchangedLayerIsPlainAttention) {  // N1: 0 / 0 in the metric
@@ -171,7 +172,8 @@ TEST(AttentionOptions, AnUnchangedLayerIsPlainAttention) {  // N1: 0 / 0 in the 
   shape.layer = 1;
   const at::Tensor out = make_elliptical_mixer({}, shape)->mix({q, k, v, v}, context, nullptr);
   shape.layer = 0;
-  EXPECT_TRUE(at::equal(out, make_elliptical_mixer({}, shape)->mix({q, k, v, v}, context, nullptr)));
+  EXPECT_TRUE(
+      at::equal(out, make_elliptical_mixer({}, shape)->mix({q, k, v, v}, context, nullptr)));
 }
 
 }  // namespace

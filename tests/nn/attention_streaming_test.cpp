@@ -55,12 +55,14 @@ INSTANTIATE_TEST_SUITE_P(All,
 
 TEST(AttentionStreaming, SaysWhyItCanNot) {
   const auto reason = [](std::vector<std::string> assignments) {
-    const AttentionVariant variant{.attention = "elliptical", .assignments = std::move(assignments)};
+    const AttentionVariant variant{.attention = "elliptical",
+                                   .assignments = std::move(assignments)};
     return AttentionStack(variant.options(), kShape).layers.back()->why_no_streaming().value_or("");
   };
-  EXPECT_EQ(reason({"metric.scope=sequence", "metric_lookahead=true"}),
-            "metric.scope = \"sequence\" reads the whole sequence, so that each new token changes the "
-            "metric of all tokens before it (train with metric.scope = \"prefix\")");
+  EXPECT_EQ(
+      reason({"metric.scope=sequence", "metric_lookahead=true"}),
+      "metric.scope = \"sequence\" reads the whole sequence, so that each new token changes the "
+      "metric of all tokens before it (train with metric.scope = \"prefix\")");
   EXPECT_EQ(reason({"metric.estimator=median"}),
             "metric.estimator = \"median\" has no running sum to go on from (difference, quotient, "
             "isotropic and the controls stream)");

@@ -56,7 +56,8 @@ TEST(AdaptiveSoftmaxLayer, SumsToOneAndPiecesMultiply) {  // LM-5
   const at::Tensor p = layer.log_probabilities(hidden, words).exp();
   EXPECT_LE((p.sum(1) - 1.0).abs().max().item<double>(), 1e-5);
   // Each piece holds what the head gives its cluster.
-  for (const auto& [begin, end] : {std::pair<int64_t, int64_t>{0, 10}, {10, 15}, {15, 22}, {22, 30}}) {
+  for (const auto& [begin, end] :
+       {std::pair<int64_t, int64_t>{0, 10}, {10, 15}, {15, 22}, {22, 30}}) {
     const at::Tensor piece = p.narrow(1, begin, end - begin).sum(1);
     EXPECT_GT(piece.min().item<double>(), 0.0);
     EXPECT_LT(piece.max().item<double>(), 1.0);
@@ -72,10 +73,12 @@ TEST(AdaptiveSoftmaxLayer, WithoutClustersIsTheFullSoftmax) {  // LM-5
   EXPECT_EQ(layer.parameters().size(), 1u);
   const at::Tensor hidden = wave({5, 8}), words = wave({30, 8}, 0.9);
   const at::Tensor logits = hidden.matmul(words.t()) + layer.parameters()[0];
-  EXPECT_LE((layer.log_probabilities(hidden, words) - logits.log_softmax(1)).abs().max().item<double>(),
-            1e-5);
+  EXPECT_LE(
+      (layer.log_probabilities(hidden, words) - logits.log_softmax(1)).abs().max().item<double>(),
+      1e-5);
   const at::Tensor targets = torch::tensor({0, 7, 29, 3, 3});
-  EXPECT_LE((layer.nll(hidden, words, targets) + logits.log_softmax(1).gather(1, targets.unsqueeze(1)).squeeze(1))
+  EXPECT_LE((layer.nll(hidden, words, targets) +
+             logits.log_softmax(1).gather(1, targets.unsqueeze(1)).squeeze(1))
                 .abs()
                 .max()
                 .item<double>(),

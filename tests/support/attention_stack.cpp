@@ -49,7 +49,10 @@ std::vector<at::Tensor> AttentionStack::parameters() const {
 
 at::Tensor wave(at::IntArrayRef sizes, double frequency) {
   const int64_t count = c10::multiply_integers(sizes);
-  return (torch::arange(1, count + 1, torch::kDouble) * frequency).sin().view(sizes).to(torch::kFloat);
+  return (torch::arange(1, count + 1, torch::kDouble) * frequency)
+      .sin()
+      .view(sizes)
+      .to(torch::kFloat);
 }
 
 }  // namespace elliptical::support

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A few attention layers on top of each other, the smallest thing in which every variant does what it
-// does: x + attention(x), layer by layer.
+// A few attention layers on top of each other, the smallest thing in which every variant does what
+// it does: x + attention(x), layer by layer.
 #pragma once
 
 #include <ATen/core/Tensor.h>

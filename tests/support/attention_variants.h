@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Attention variants with options that between them use every branch; suites of nn, models and tasks
-// run all of them.
+// Attention variants with options that between them use every branch; suites of nn, models and
+// tasks run all of them.
 #pragma once
 
 #include <ostream>
