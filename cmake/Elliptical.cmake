@@ -24,6 +24,10 @@ function(elliptical_target name)
   # -fPIC for programs too: static libraries, programs and tests can then share one precompiled header.
   target_compile_options(${name} PRIVATE -fPIC -Wall -Wextra -Wshadow -Wnon-virtual-dtor
                                          -Wno-sign-compare -Wno-missing-field-initializers)
+  # gcc 12 warns wrongly where text is added to a literal (its bug 105651).
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND NOT ELLIPTICAL_TIDY)
+    target_compile_options(${name} PRIVATE -Wno-restrict)
+  endif()
   if(ELLIPTICAL_WERROR)
     target_compile_options(${name} PRIVATE -Werror)
   endif()

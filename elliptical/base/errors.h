@@ -27,6 +27,13 @@ struct DataError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// The system refused to write, rename or delete a file; `code` is its errno (ENOSPC: disk full).
+/// Exit status 1.
+struct FileError : std::runtime_error {
+  FileError(const std::string& what, int number) : std::runtime_error(what), code(number) {}
+  int code;
+};
+
 /// A run folder that can not be used as asked: locked, of another program, changed. Exit status 1.
 struct RunError : std::runtime_error {
   using std::runtime_error::runtime_error;

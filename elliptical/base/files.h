@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
 // Files that are never half there. Every failure is an exception that names the file, what was
-// tried, the system's reason and, on a full disk, the free space.
+// tried, the system's reason and, on a full disk, the free space: DataError for reading, FileError
+// for writing.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>

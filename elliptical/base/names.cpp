@@ -28,15 +28,23 @@ std::string join(const std::vector<std::string>& names) {
   return text;
 }
 
+const std::string* nearest_name(std::string_view name, const std::vector<std::string>& known) {
+  const std::string* nearest = nullptr;
+  int least = 0;
+  for (const std::string& candidate : known) {
+    const int distance = edit_distance(name, candidate);
+    if (nearest == nullptr || distance < least) {
+      nearest = &candidate;
+      least = distance;
+    }
+  }
+  const bool near = nearest != nullptr && least * 2 <= static_cast<int>(nearest->size());
+  return near ? nearest : nullptr;
+}
+
 std::string unknown_name(std::string_view name, const std::vector<std::string>& known) {
-  std::string text = "unknown \"" + std::string(name) + "\"";
-  const auto nearest =
-      std::min_element(known.begin(), known.end(), [&](const auto& a, const auto& b) {
-        return edit_distance(name, a) < edit_distance(name, b);
-      });
-  // A name is near when at least half of it is right.
-  if (nearest != known.end() &&
-      edit_distance(name, *nearest) * 2 <= static_cast<int>(nearest->size())) {
+  const std::string text = "unknown \"" + std::string(name) + "\"";
+  if (const std::string* nearest = nearest_name(name, known)) {
     return text + ", did you mean \"" + *nearest + "\"?";
   }
   return text + ", known: " + join(known);

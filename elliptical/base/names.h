@@ -12,6 +12,9 @@ namespace elliptical {
 /// Insertions, deletions and replacements of a character that turn `a` into `b`.
 int edit_distance(std::string_view a, std::string_view b);
 
+/// The name that was probably meant: at least half of it is right. Null when there is none.
+const std::string* nearest_name(std::string_view name, const std::vector<std::string>& known);
+
 /// `unknown "elipse", did you mean "ellipse"?`; without a near name it lists them all.
 std::string unknown_name(std::string_view name, const std::vector<std::string>& known);
 

@@ -26,7 +26,9 @@ struct Record {
   std::map<std::string, LabelValue> labels;
 };
 
-/// One line, without its end. Numbers that JSON has no word for are strings: "nan", "inf", "-inf".
+/// One line, without its end: {"metric":"perplexity","value":31.5,"count":200,"split":"test"}, so
+/// no label may be called metric, value or count. Numbers that JSON has no word for are strings:
+/// "nan", "inf", "-inf".
 std::string to_json_line(const Record& record);
 
 /// The record of a line; DataError when it is none.
@@ -41,6 +43,7 @@ class RecordWriter {
   RecordWriter(const RecordWriter&) = delete;
   RecordWriter& operator=(const RecordWriter&) = delete;
   void append(const Record& record);
+  void sync();  ///< what was appended survives a loss of power
   /// Drops every record whose label `step` is above `step`: they come again after a resume.
   static void truncate_after_step(const std::filesystem::path& path, int64_t step);
 

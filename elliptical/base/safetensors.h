@@ -53,6 +53,10 @@ struct SafetensorsHeader {
   uint64_t data_offset = 0;                     ///< where the tensors' bytes start in the file
 };
 
+/// What no sane file exceeds: bytes of the header, tensors, bytes of a name, dimensions.
+inline constexpr uint64_t kMaxHeaderBytes = 100'000'000;
+inline constexpr size_t kMaxTensors = 100'000, kMaxNameBytes = 4096, kMaxDimensions = 64;
+
 /// Parses the header at the start of a file. `prefix` are its first bytes, at least
 /// `8 + header length` of them if the file is that long; `file_bytes` the length of the file.
 /// Throws DataError: "NAME: what is wrong (offset N)".
@@ -79,6 +83,7 @@ class SafetensorsFile {
   std::filesystem::path path_;
   int descriptor_ = -1;
   SafetensorsHeader header_;
+  std::vector<size_t> by_name_;  ///< indices of header_.tensors in the order of names
 };
 
 /// A tensor to be written: contiguous, little endian.
