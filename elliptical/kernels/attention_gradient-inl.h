@@ -40,6 +40,8 @@ struct Scratch {
   int64_t ld_q, ld_v;  ///< row lengths of q_rows and do_rows, whole vectors
   float* q_rows;       ///< (block width, ld_q): q m
   float* do_rows;      ///< (block width, ld_v): dO'
+  float* o_rows;       ///< (panel width, ld_v): O
+  float* ot;           ///< (Dv, panel width): O^T
   float* qt;           ///< (D, width) per panel: q m scale log2(e), transposed
   float* dot;          ///< (Dv, width) per panel: scale dO', transposed
   float* dqt;          ///< (D, width) per panel: dQs^T
@@ -57,6 +59,8 @@ struct Scratch {
         ld_v(round_up(sizes.Dv, std::max<int64_t>(kLanes, 4))),
         arena({{&q_rows, kBlock * ld_q},
                {&do_rows, kBlock * ld_v},
+               {&o_rows, kPanel * ld_v},
+               {&ot, kPanel * round_up(sizes.Dv, 4)},
                {&qt, kBlock * round_up(sizes.D, 4)},
                {&dot, kBlock * round_up(sizes.Dv, 4)},
                {&dqt, kBlock * round_up(sizes.D, 4)},
@@ -75,6 +79,21 @@ struct KeyGradients {
   int64_t stride_dk, stride_dv;
 };
 
+/// delta = sum_i (scale dO'[i]) O[i] - delta, with the terms and in the order in which a tile sums
+/// up dP: where O is close to one row of values, dP - delta is small, and so must the difference of
+/// their errors be.
+void SetDelta(const float* ot, const float* dot, int64_t Dv, int64_t width, float* delta) {
+  const Tag tag;
+  for (int64_t l = 0; l < width; l += kLanes) {
+    Vec sum = hn::Zero(tag);
+    for (int64_t i = 0; i < Dv; ++i) {
+      sum =
+          hn::MulAdd(hn::LoadU(tag, ot + i * width + l), hn::LoadU(tag, dot + i * width + l), sum);
+    }
+    hn::StoreU(hn::Sub(sum, hn::LoadU(tag, delta + l)), tag, delta + l);
+  }
+}
+
 /// Copies a panel's queries and output gradients, scaled, in both layouts. Rows that saw no key
 /// become zero.
 void PackPanel(const Head& head, const Panel& panel, const Gradients& grad, Scratch& scratch) {
@@ -83,33 +102,34 @@ void PackPanel(const Head& head, const Panel& panel, const Gradients& grad, Scra
   const float scale = static_cast<float>(in.scale);
   float* q_rows = scratch.q_rows + panel.lane * scratch.ld_q;
   float* do_rows = scratch.do_rows + panel.lane * scratch.ld_v;
+  float* delta = scratch.delta + panel.lane;
   PackQueries(head, panel, q_rows, scratch.ld_q);
   for (int64_t l = 0; l < panel.width(); ++l) {
     const int64_t n = panel.n + l, row = head.index() * sizes.N + n;
     float* do_row = do_rows + l * scratch.ld_v;
+    float* o_row = scratch.o_rows + l * scratch.ld_v;
     float& max = scratch.max[panel.lane + l];
-    float& delta = scratch.delta[panel.lane + l];
+    delta[l] = 0.0f;
     if (l >= panel.queries || grad.row_sum[row] == 0.0f) {
       std::fill_n(q_rows + l * scratch.ld_q, scratch.ld_q, 0.0f);
       std::fill_n(do_row, scratch.ld_v, 0.0f);
+      std::fill_n(o_row, scratch.ld_v, 0.0f);
       max = -kLowest;  // 2^(s - max) = 0
-      delta = 0.0f;
       continue;
     }
     const float inverse = 1.0f / grad.row_sum[row];
-    const float* d_o = grad.d_o.row(head.b, head.h, n);
-    ScaleRow(d_o, grad.d_o.stride_d, sizes.Dv, inverse, do_row);
+    ScaleRow(grad.d_o.row(head.b, head.h, n), grad.d_o.stride_d, sizes.Dv, inverse, do_row);
     std::fill_n(do_row + sizes.Dv, scratch.ld_v - sizes.Dv, 0.0f);
+    ScaleRow(grad.o.row(head.b, head.h, n), grad.o.stride_d, sizes.Dv, 1.0f, o_row);
     max = grad.row_max[row];
-    delta =
-        DotRow(d_o, grad.d_o.stride_d, grad.o.row(head.b, head.h, n), grad.o.stride_d, sizes.Dv);
-    if (grad.d_lse) delta -= grad.d_lse[row];
-    delta *= inverse * scale;
+    if (grad.d_lse) delta[l] = grad.d_lse[row] * inverse * scale;
   }
   float* qt = scratch.qt + panel.lane * sizes.D;
   float* dot = scratch.dot + panel.lane * sizes.Dv;
   Transpose(q_rows, scratch.ld_q, panel.width(), sizes.D, score_unit(in), qt, panel.width());
   Transpose(do_rows, scratch.ld_v, panel.width(), sizes.Dv, scale, dot, panel.width());
+  Transpose(scratch.o_rows, scratch.ld_v, panel.width(), sizes.Dv, 1.0f, scratch.ot, panel.width());
+  SetDelta(scratch.ot, dot, sizes.Dv, panel.width(), delta);
 }
 
 /// p = z 2^(p - max), ds = 2^(p - max) (z ds - delta), down one column of lanes. Where a key may be

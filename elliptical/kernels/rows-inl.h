@@ -108,23 +108,6 @@ inline void MultiplyRow(const float* HWY_RESTRICT a,
   for (; i < size; ++i) to[i] = a[i * stride_a] * b[i * stride_b];
 }
 
-/// sum_i a[i * stride_a] * b[i * stride_b]
-inline float DotRow(
-    const float* a, int64_t stride_a, const float* b, int64_t stride_b, int64_t size) {
-  const Tag tag;
-  float sum = 0.0f;
-  int64_t i = 0;
-  if (stride_a == 1 && stride_b == 1) {
-    Vec partial = hn::Zero(tag);
-    for (; i + kLanes <= size; i += kLanes) {
-      partial = hn::MulAdd(hn::LoadU(tag, a + i), hn::LoadU(tag, b + i), partial);
-    }
-    sum = hn::GetLane(hn::SumOfLanes(tag, partial));
-  }
-  for (; i < size; ++i) sum += a[i * stride_a] * b[i * stride_b];
-  return sum;
-}
-
 // NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace HWY_NAMESPACE
 }  // namespace elliptical::kernels
