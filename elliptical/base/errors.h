@@ -27,6 +27,11 @@ struct DataError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// Something that must be installed or fetched first; says how. Exit status 3.
+struct SetupError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 /// The system refused to write, rename or delete a file; `code` is its errno (ENOSPC: disk full).
 /// Exit status 1.
 struct FileError : std::runtime_error {

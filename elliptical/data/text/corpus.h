@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+//
+// Text data for language models: three splits as streams of ids, with the vocabulary of the
+// training split. Where it comes from, by name:
+//     small-language      made up on the spot (small_language.h)
+//     wikitext-2, ...     a data set of the catalog (data/catalog.h), found or refused with advice
+//     some/folder         any folder (a name with a slash, or a folder that exists)
+// A folder holds train.txt, valid.txt, test.txt, or wiki.train.tokens and so on, or any .txt files.
+// Those are taken in the order of their names and split by lines: in blocks of B = lines / 200
+// lines (1 to 100), of each 20 blocks the 19th goes to valid and the 20th to test.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "elliptical/data/text/vocabulary.h"
+
+namespace elliptical::data {
+
+enum class Split { kTrain, kValid, kTest };
+std::string to_string(Split split);
+/// Throws UsageError for anything but train, valid, test.
+Split split_from_string(const std::string& name);
+inline constexpr std::array kSplits = {Split::kTrain, Split::kValid, Split::kTest};
+
+/// The raw text of three splits.
+struct TextSource {
+  std::string name;                        ///< what records call it: "wikitext-2"
+  std::array<std::string, 3> origins;      ///< what messages call each split: a path
+  std::function<std::string(Split)> read;  ///< the text itself, anew with each call
+};
+
+class Corpus {
+ public:
+  /// Reads and checks everything. Throws DataError with file, line and offset.
+  explicit Corpus(TextSource source, int64_t max_words = 0);
+
+  const std::string& name() const { return source_.name; }
+  const Vocabulary& vocabulary() const { return vocabulary_; }
+  const std::vector<int32_t>& stream(Split split) const { return streams_[index(split)]; }
+  /// The raw text of a split, for damage to be done to it. DataError when it changed meanwhile.
+  std::string text(Split split) const;
+  /// Checksums of the splits and the size of the vocabulary: equal means the same data.
+  std::map<std::string, std::string> fingerprint() const;
+  /// Throws DataError when a split has fewer tokens than a model needs.
+  void require_tokens(Split split, int64_t min_tokens) const;
+
+ private:
+  static size_t index(Split split) { return static_cast<size_t>(split); }
+  TextSource source_;
+  Vocabulary vocabulary_;
+  std::array<std::vector<int32_t>, 3> streams_;
+  std::array<std::string, 3> checksums_;
+};
+
+/// Opens a corpus by name or folder as above.
+Corpus open_corpus(const std::string& name, int64_t max_words = 0);
+
+/// The files of a folder as a source. DataError when it holds no text.
+TextSource folder_source(const std::string& folder, const std::string& name);
+
+}  // namespace elliptical::data

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+#include "elliptical/data/text/corpus.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "elliptical/base/errors.h"
+#include "elliptical/data/catalog.h"
+#include "tests/support/error_message.h"
+#include "tests/support/temporary_folder.h"
+
+namespace elliptical::data {
+namespace {
+
+using test::error_message;
+
+class CorpusFolder : public testing::Test {
+ protected:
+  std::string error() {
+    return error_message<DataError>([&] { open_corpus(folder.path().string()); });
+  }
+  std::string in_folder(const std::string& text) const { return (folder.path() / text).string(); }
+  test::TemporaryFolder folder;
+};
+
+TEST_F(CorpusFolder, ReadsThreeFiles) {
+  folder.write("train.txt", "a b a\n\n");
+  folder.write("valid.txt", "b c");
+  folder.write("test.txt", "a\n");
+  const Corpus corpus = open_corpus(folder.path().string());
+  EXPECT_EQ(corpus.vocabulary().size(), 4);
+  EXPECT_EQ(corpus.stream(Split::kTrain), (std::vector<int32_t>{1, 2, 1, 0, 0}));
+  EXPECT_EQ(corpus.stream(Split::kValid), (std::vector<int32_t>{2, 3, 0}));
+  EXPECT_EQ(corpus.stream(Split::kTest), (std::vector<int32_t>{1, 0}));
+  EXPECT_EQ(corpus.text(Split::kValid), "b c");
+  EXPECT_EQ(corpus.fingerprint().size(), 4u);
+  EXPECT_EQ(open_corpus(folder.path().string(), 3).vocabulary().size(), 3);
+}
+
+TEST_F(CorpusFolder, ReadsTheNamesOfTheOfficialArchive) {
+  for (const char* split : {"train", "valid", "test"}) {
+    folder.write(std::string("wiki.") + split + ".tokens", std::string(split) + " <unk>\n");
+  }
+  const Corpus corpus = open_corpus(folder.path().string());
+  EXPECT_EQ(corpus.stream(Split::kTest).size(), 3u);
+  EXPECT_EQ(corpus.vocabulary().size(), 3);
+}
+
+TEST_F(CorpusFolder, OtherTextIsSplitByBlocksOfLines) {
+  std::string lines;
+  for (int i = 0; i < 300; ++i) lines += "a" + std::to_string(i) + "\n";
+  folder.write("1.txt", lines);
+  lines.clear();
+  for (int i = 300; i < 400; ++i) lines += "a" + std::to_string(i) + (i < 399 ? "\n" : "");
+  folder.write("2.txt", lines);
+  folder.write("notes.md", "not read");
+  const Corpus corpus = open_corpus(folder.path().string());
+  // 400 lines: blocks of 2.
+  EXPECT_EQ(corpus.text(Split::kValid).substr(0, 16), "a36\na37\na76\na77\n");
+  EXPECT_EQ(corpus.text(Split::kTest).substr(0, 16), "a38\na39\na78\na79\n");
+  EXPECT_EQ(corpus.stream(Split::kTrain).size() + corpus.stream(Split::kValid).size() +
+                corpus.stream(Split::kTest).size(),
+            800u);
+}
+
+TEST_F(CorpusFolder, D3BadFilesAreNamed) {
+  EXPECT_EQ(error(), folder.path().string() +
+                         ": must hold train.txt, valid.txt and test.txt, or other .txt files");
+  folder.write("a.txt", "one line\n");
+  EXPECT_EQ(error(), folder.path().string() +
+                         ": must have at least 20 lines of text to be split, has 1 "
+                         "(or give train.txt, valid.txt and test.txt)");
+  folder.write("train.txt", "a b\n");
+  folder.write("valid.txt", "a\n");
+  folder.write("test.txt", "");
+  EXPECT_EQ(error(), in_folder("test.txt") + ": must hold words, holds none");
+  folder.write("test.txt", "\n \n");
+  EXPECT_EQ(error(), in_folder("test.txt") + ": must hold words, holds none");
+  folder.write("test.txt", "a\nb\xC0\n");
+  EXPECT_EQ(error(), in_folder("test.txt") + ":2: must be UTF-8, is not at offset 3");
+  folder.write("train.txt", std::string("a\0b\n", 4));
+  EXPECT_EQ(error(), in_folder("train.txt") + ":1: must be text, has a NUL byte at offset 1");
+  EXPECT_EQ(error_message<DataError>([&] { open_corpus(in_folder("none")); }),
+            in_folder("none") + ": must be a folder of text files");
+}
+
+TEST_F(CorpusFolder, D3SplitShorterThanAWindowIsRefused) {
+  for (const char* split : {"train", "valid", "test"}) {
+    folder.write(std::string(split) + ".txt", "a b c\n");
+  }
+  const Corpus corpus = open_corpus(folder.path().string());
+  corpus.require_tokens(Split::kValid, 4);
+  EXPECT_EQ(error_message<DataError>([&] { corpus.require_tokens(Split::kValid, 257); }),
+            in_folder("valid.txt") +
+                ": must have at least 257 tokens, has 4 (choose a smaller window or batch)");
+}
+
+TEST_F(CorpusFolder, D5ChangeWhileInUseIsRefused) {
+  for (const char* split : {"train", "valid", "test"}) {
+    folder.write(std::string(split) + ".txt", "a b c\n");
+  }
+  const Corpus corpus = open_corpus(folder.path().string());
+  folder.write("test.txt", "a b d\n");
+  EXPECT_EQ(error_message<DataError>([&] { corpus.text(Split::kTest); }),
+            in_folder("test.txt") + ": changed while it was in use");
+  EXPECT_NE(open_corpus(folder.path().string()).fingerprint(), corpus.fingerprint());
+}
+
+TEST(Split, HasNames) {
+  for (const Split split : kSplits) EXPECT_EQ(split_from_string(to_string(split)), split);
+  EXPECT_EQ(error_message<UsageError>([] { split_from_string("tests"); }),
+            "split: unknown \"tests\", did you mean \"test\"?");
+}
+
+TEST(OpenCorpus, UnknownNamesGetAdvice) {
+  EXPECT_EQ(error_message<ConfigError>([] { open_corpus("wikitext2"); }),
+            "data: unknown \"wikitext2\", did you mean \"wikitext-2\"?");
+}
+
+TEST(WikiText2, HasThePublishedCounts) {
+  const auto place = locate_data("wikitext-2");
+  if (!place) GTEST_SKIP() << "wikitext-2 is not in " << data_places("wikitext-2").back();
+  const Corpus corpus = open_corpus("wikitext-2");
+  EXPECT_EQ(corpus.vocabulary().size(), 33'278);
+  EXPECT_EQ(corpus.stream(Split::kTrain).size(), 2'088'628u);
+  EXPECT_EQ(corpus.stream(Split::kValid).size(), 217'646u);
+  EXPECT_EQ(corpus.stream(Split::kTest).size(), 245'569u);
+  EXPECT_EQ(corpus.vocabulary().word(1), "the");
+  verify_data(find_data_set("wikitext-2"), *place);
+}
+
+}  // namespace
+}  // namespace elliptical::data
