@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+//
+// `elliptical eval RUN`: measures a run's newest checkpoint and appends the records to the run's.
+#include <torch/torch.h>
+
+#include <iostream>
+
+#include "elliptical/cli/progress_printer.h"
+#include "elliptical/cli/session.h"
+
+namespace elliptical::cli {
+namespace {
+
+/// Options of an evaluation that have a flag of their own: `--split test` is `--set split=test`.
+struct Shorthand {
+  const char* flag;
+  const char* key;
+  const char* help;
+  std::string value;
+};
+
+run::NamedTensors concatenated(const tasks::Dump& dump) {
+  run::NamedTensors result;
+  for (const auto& [name, pieces] : dump) result.emplace_back(name, at::cat(pieces));
+  return result;
+}
+
+}  // namespace
+
+int eval(const Arguments& arguments) {
+  CLI::App app("Measures a run's newest checkpoint; the records join records.jsonl of the run.", "eval");
+  std::filesystem::path folder, dump_path;
+  std::vector<std::string> assignments;
+  std::string format = "table";
+  int64_t step = -1;
+  int threads = 0;
+  std::vector<Shorthand> shorthands = {
+      {"--split", "split", "part of the data: train, valid, test", ""},
+      {"--swap", "swap_rate", "rate of swapped words, 0.025 in the paper", ""},
+      {"--method", "method", "how windows are laid over the text", ""},
+  };
+  app.add_option("RUN", folder, "folder of a run")->required();
+  for (Shorthand& shorthand : shorthands) {
+    app.add_option(shorthand.flag, shorthand.value,
+                   std::string(shorthand.help) + " (--set " + shorthand.key + "=...)");
+  }
+  app.add_option("--set", assignments, "a.b=c: sets an option of the evaluation; may be repeated")
+      ->allow_extra_args(false);
+  app.add_option("--step", step, "which checkpoint; the newest unless said")->check(CLI::NonNegativeNumber);
+  app.add_option("--dump", dump_path, "writes per-target results to this safetensors file");
+  add_threads(app, threads);
+  app.add_option("--format", format, "How to print")->check(one_of({"table", "json", "csv"}));
+  if (!parse(app, arguments)) return 0;
+
+  use_threads(threads);
+  std::vector<std::string> all;
+  for (const Shorthand& shorthand : shorthands) {
+    if (!shorthand.value.empty()) all.push_back(shorthand.key + ("=" + shorthand.value));
+  }
+  all.insert(all.end(), assignments.begin(), assignments.end());
+
+  ProgressPrinter printer;
+  LoadedRun loaded = load_run(folder, step, printer.hooks());
+  tasks::Dump dump;
+  const std::vector<Record> records =
+      evaluate_run(loaded, all, printer.hooks(), dump_path.empty() ? nullptr : &dump);
+  if (!dump_path.empty()) run::write_tensors(dump_path, concatenated(dump));
+  print_records(std::cout, records, format);
+  return 0;
+}
+
+}  // namespace elliptical::cli

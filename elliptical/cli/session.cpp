@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+#include "elliptical/cli/session.h"
+
+#include <fmt/format.h>
+#include <torch/torch.h>
+
+#include <set>
+
+#include "elliptical/base/config.h"
+#include "elliptical/base/errors.h"
+#include "elliptical/cli/table.h"
+#include "elliptical/run/signals.h"
+#include "elliptical/run/train.h"
+
+namespace elliptical::cli {
+
+const char* const kProgram = "elliptical " ELLIPTICAL_VERSION;
+
+void RecipeArguments::add_overrides(CLI::App& app) {
+  app.add_option("--set", assignments, "a.b=c: sets an option; may be repeated")
+      ->allow_extra_args(false);
+  app.add_flag("--smoke", smoke, "shrink everything to something that ends within seconds");
+}
+
+void add_threads(CLI::App& app, int& threads) {
+  app.add_option("--threads", threads, "threads; all cores unless said")
+      ->check(CLI::Range(1, 4096));
+}
+
+void use_threads(int threads) {
+  if (threads > 0) at::set_num_threads(threads);
+}
+
+run::RunOptions read_recipe_options(const RecipeArguments& arguments) {
+  run::RunOptions options;
+  read_recipe(arguments.recipe, fields_of(options));
+  if (arguments.smoke) {
+    run::shrink(options);
+    tasks::find_task(options.task.name()).shrink(options.task.options());
+  }
+  apply_overrides(arguments.assignments, fields_of(options));
+  return options;
+}
+
+std::unique_ptr<tasks::Task> make_task(const run::RunOptions& options) {
+  run::RunOptions copy = options;
+  return tasks::find_task(copy.task.name())
+      .make(copy.task.options(), static_cast<uint64_t>(copy.seed));
+}
+
+LoadedRun load_run(const std::filesystem::path& folder, int64_t step, const run::LoopHooks& hooks) {
+  LoadedRun loaded{.paths = run::find_run(folder)};
+  run::read_config(loaded.paths, loaded.options);
+  const run::Checkpoint checkpoint = [&] {
+    const std::filesystem::path checkpoints = loaded.paths.checkpoints();
+    if (step >= 0) {
+      return run::read_checkpoint(checkpoints / ("step-" + std::to_string(step)),
+                                  run::CheckpointPart::kModel);
+    }
+    auto newest = run::newest_checkpoint(checkpoints, run::CheckpointPart::kModel, hooks.notice);
+    if (!newest) {
+      throw RunError(folder.string() + ": must have a checkpoint, has none yet (train it: elliptical resume " +
+                     folder.string() + ")");
+    }
+    return std::move(*newest);
+  }();
+  loaded.task = make_task(loaded.options);
+  run::copy_tensors(run::named_tensors(loaded.task->model()), checkpoint.model,
+                    (checkpoint.folder / "model.safetensors").string());
+  loaded.task->model().eval();
+  loaded.step = checkpoint.state.step;
+  return loaded;
+}
+
+std::vector<Record> evaluate_run(LoadedRun& loaded,
+                                 const std::vector<std::string>& assignments,
+                                 const run::LoopHooks& hooks,
+                                 tasks::Dump* dump) {
+  const std::unique_ptr<Options> eval_options = loaded.task->make_eval_options();
+  apply_overrides(assignments, fields_of(*eval_options));
+  const run::SignalGuard signals;
+  const run::Labels labels = {{"source", std::string("eval")},
+                              {"run", loaded.paths.name()},
+                              {"seed", loaded.options.seed},
+                              {"step", loaded.step}};
+  auto records = run::evaluate(*loaded.task, *eval_options, labels, hooks, dump);
+  if (!records) {
+    const int signal = run::stop_signal();
+    throw Interrupted(loaded.paths.folder.string() + ": evaluation stopped by " +
+                          run::signal_name(signal) + ", nothing was recorded",
+                      signal);
+  }
+  RecordWriter writer(loaded.paths.records());
+  for (const Record& record : *records) writer.append(record);
+  return *records;
+}
+
+void start_run(const run::RunPaths& paths,
+               const run::RunOptions& options,
+               const run::LoopHooks& hooks) {
+  run::check_new(paths);  // before the data are read, which may take a while
+  const std::unique_ptr<tasks::Task> task = make_task(options);
+  const run::RunLock lock = run::create_run_folder(paths);
+  run::write_config(paths, run::config_text(options));
+  run::train({.paths = paths, .options = &options, .task = task.get(), .program = kProgram, .hooks = hooks});
+}
+
+void resume_run(const run::RunPaths& paths, const run::LoopHooks& hooks) {
+  const run::RunLock lock(paths);
+  run::RunOptions options;
+  run::read_config(paths, options);
+  const std::unique_ptr<tasks::Task> task = make_task(options);
+  run::train({.paths = paths, .options = &options, .task = task.get(), .program = kProgram, .hooks = hooks});
+}
+
+namespace {
+
+std::string label_text(const LabelValue& value) {
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  if (const auto* whole = std::get_if<int64_t>(&value)) return std::to_string(*whole);
+  if (const auto* number = std::get_if<double>(&value)) return fmt::format("{:.6g}", *number);
+  return std::get<bool>(value) ? "true" : "false";
+}
+
+/// One row a record. For people, labels that are the same in all rows are left out.
+Table records_table(const std::vector<Record>& records, bool all_labels) {
+  std::map<std::string, std::set<std::string>> values;
+  for (const Record& record : records) {
+    for (const auto& [name, value] : record.labels) values[name].insert(label_text(value));
+  }
+  Table table{.columns = {"metric", "value", "count"}};
+  std::vector<std::string> shown;
+  for (const auto& [name, different] : values) {
+    if (all_labels || different.size() > 1) shown.push_back(name);
+  }
+  table.columns.insert(table.columns.end(), shown.begin(), shown.end());
+  for (const Record& record : records) {
+    std::vector<std::string> row = {record.metric,
+                                    fmt::format(fmt::runtime(all_labels ? "{}" : "{:.6g}"), record.value),
+                                    std::to_string(record.count)};
+    for (const std::string& name : shown) {
+      const auto label = record.labels.find(name);
+      row.push_back(label == record.labels.end() ? "" : label_text(label->second));
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+}  // namespace
+
+void print_records(std::ostream& stream,
+                   const std::vector<Record>& records,
+                   const std::string& format) {
+  if (format == "json") {
+    stream << "[";
+    for (size_t i = 0; i < records.size(); ++i) {
+      stream << (i ? ",\n " : "\n ") << to_json_line(records[i]);
+    }
+    stream << "\n]\n";
+  } else if (format == "csv") {
+    print_csv(stream, records_table(records, true));
+  } else {
+    print_text(stream, records_table(records, false));
+  }
+}
+
+}  // namespace elliptical::cli

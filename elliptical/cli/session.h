@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+//
+// What the commands around runs share: a recipe with its overrides, the task it describes, an existing
+// run with its weights.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "elliptical/cli/arguments.h"
+#include "elliptical/run/checkpoint.h"
+#include "elliptical/run/evaluate.h"
+#include "elliptical/run/run_folder.h"
+#include "elliptical/run/run_options.h"
+
+namespace elliptical::cli {
+
+/// The program's name and version, as checkpoints carry them.
+extern const char* const kProgram;
+
+/// How a recipe is changed on the command line.
+struct RecipeArguments {
+  std::filesystem::path recipe;
+  std::vector<std::string> assignments;  ///< "a.b=c"
+  bool smoke = false;
+  void add_overrides(CLI::App& app);  ///< --set, --smoke
+};
+
+/// `--threads`, 0 for all cores.
+void add_threads(CLI::App& app, int& threads);
+void use_threads(int threads);
+
+run::RunOptions read_recipe_options(const RecipeArguments& arguments);
+
+std::unique_ptr<tasks::Task> make_task(const run::RunOptions& options);
+
+/// A finished or running run, ready to be evaluated.
+struct LoadedRun {
+  run::RunPaths paths;
+  run::RunOptions options;
+  std::unique_ptr<tasks::Task> task;
+  int64_t step = 0;
+};
+
+/// `step` -1: the newest checkpoint that can be used.
+LoadedRun load_run(const std::filesystem::path& folder, int64_t step, const run::LoopHooks& hooks);
+
+/// Evaluates and appends the records to the run's. `assignments` are evaluation options. Throws
+/// Interrupted after a signal.
+std::vector<Record> evaluate_run(LoadedRun& loaded,
+                                 const std::vector<std::string>& assignments,
+                                 const run::LoopHooks& hooks,
+                                 tasks::Dump* dump = nullptr);
+
+/// Makes a new run from `options` and trains it to its end.
+void start_run(const run::RunPaths& paths,
+               const run::RunOptions& options,
+               const run::LoopHooks& hooks);
+
+/// Trains an existing run to its end.
+void resume_run(const run::RunPaths& paths, const run::LoopHooks& hooks);
+
+/// Prints records: "table", "json" or "csv".
+void print_records(std::ostream& stream,
+                   const std::vector<Record>& records,
+                   const std::string& format);
+
+}  // namespace elliptical::cli

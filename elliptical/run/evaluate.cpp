@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+#include "elliptical/run/evaluate.h"
+
+#include <torch/torch.h>
+
+#include <chrono>
+
+#include "elliptical/run/signals.h"
+
+namespace elliptical::run {
+namespace {
+
+/// Back to the mode it was in, also when something throws.
+class EvaluationMode {
+ public:
+  explicit EvaluationMode(torch::nn::Module& model) : model_(model), before_(model.is_training()) {
+    model_.eval();
+  }
+  ~EvaluationMode() { model_.train(before_); }
+  EvaluationMode(const EvaluationMode&) = delete;
+  EvaluationMode& operator=(const EvaluationMode&) = delete;
+
+ private:
+  torch::nn::Module& model_;
+  bool before_;
+};
+
+}  // namespace
+
+std::optional<std::vector<Record>> evaluate(tasks::Task& task,
+                                            Options& eval_options,
+                                            const Labels& labels,
+                                            const LoopHooks& hooks,
+                                            tasks::Dump* dump) {
+  const at::NoGradGuard no_grad;
+  const EvaluationMode mode(task.model());
+  const std::unique_ptr<tasks::EvalSet> set = task.eval_set(eval_options);
+  tasks::Scores scores;
+  const auto start = std::chrono::steady_clock::now();
+  int64_t num_units = 0;
+  for (int64_t i = 0; i < set->size(); ++i) {
+    if (stop_signal() != 0) return std::nullopt;
+    const tasks::Batch batch = set->get(i);
+    task.score(batch, scores, dump);
+    num_units += batch.num_units;
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    const auto done = static_cast<double>(i + 1);
+    hooks.show({.phase = "eval",
+                .done = i + 1,
+                .total = set->size(),
+                .units_per_second = static_cast<double>(num_units) / seconds.count(),
+                .unit = task.unit(),
+                .seconds_left = seconds.count() / done * static_cast<double>(set->size() - i - 1)});
+  }
+  std::vector<Record> records = task.metrics(scores);
+  for (Record& record : records) {
+    // insert keeps what is there: the metric's own labels come first.
+    record.labels.insert(labels.begin(), labels.end());
+    for (const auto& [name, value] : set->labels()) record.labels.emplace(name, value);
+    for (const auto& [name, value] : task.labels()) record.labels.emplace(name, value);
+  }
+  return records;
+}
+
+}  // namespace elliptical::run

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+//
+// The evaluate loop of all tasks: batches of a set in order, sums in double, metrics of the task,
+// records with every label.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "elliptical/run/progress.h"
+#include "elliptical/tasks/task.h"
+
+namespace elliptical::run {
+
+/// What a loop tells, and asks, whoever started it. Both may be empty.
+struct LoopHooks {
+  std::function<void(const std::string&)> notice;  ///< one line for people
+  std::function<void(const Progress&)> progress;   ///< after each unit of work
+  void say(const std::string& line) const {
+    if (notice) notice(line);
+  }
+  void show(const Progress& state) const {
+    if (progress) progress(state);
+  }
+};
+
+using Labels = std::map<std::string, LabelValue>;
+
+/// Nothing when a signal asked to stop meanwhile. `labels` join those of the task and of the set.
+/// The model is in evaluation mode only while this runs.
+std::optional<std::vector<Record>> evaluate(tasks::Task& task,
+                                            Options& eval_options,
+                                            const Labels& labels,
+                                            const LoopHooks& hooks,
+                                            tasks::Dump* dump = nullptr);
+
+}  // namespace elliptical::run

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+#include "elliptical/run/optimizer.h"
+
+#include <torch/torch.h>
+
+#include "elliptical/ops/adam.h"
+
+namespace elliptical::run {
+
+Adam::Adam(const torch::nn::Module& model, const OptimizerOptions& options) : options_(options) {
+  for (const auto& [name, tensor] : named_tensors(model)) {
+    if (!tensor.requires_grad()) continue;
+    parameters_.emplace_back(name, tensor);
+    exp_avg_.push_back(at::zeros_like(tensor));
+    exp_avg_sq_.push_back(at::zeros_like(tensor));
+  }
+}
+
+void Adam::clear_gradients() {
+  // Undefined rather than zero: the backward then hands over its buffers instead of adding to ours.
+  for (auto& [name, parameter] : parameters_) parameter.mutable_grad().reset();
+}
+
+double Adam::gradient_norm() const {
+  std::vector<at::Tensor> gradients;
+  for (const auto& [name, parameter] : parameters_) {
+    if (parameter.grad().defined()) gradients.push_back(parameter.grad());
+  }
+  return ops::gradient_norm(gradients);
+}
+
+void Adam::update(double learning_rate, double norm, int64_t step) {
+  std::vector<at::Tensor> parameters, gradients, exp_avg, exp_avg_sq;
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    const at::Tensor& parameter = parameters_[i].second;
+    if (!parameter.grad().defined()) continue;
+    parameters.push_back(parameter);
+    gradients.push_back(parameter.grad().contiguous());
+    exp_avg.push_back(exp_avg_[i]);
+    exp_avg_sq.push_back(exp_avg_sq_[i]);
+  }
+  const bool clip = options_.clip_norm > 0 && norm > options_.clip_norm;
+  ops::adam_step(parameters, gradients, exp_avg, exp_avg_sq,
+                 {.learning_rate = learning_rate,
+                  .beta1 = options_.beta1,
+                  .beta2 = options_.beta2,
+                  .eps = options_.eps,
+                  .weight_decay = options_.weight_decay,
+                  .gradient_scale = clip ? options_.clip_norm / norm : 1.0,
+                  .step = step + 1});
+}
+
+NamedTensors Adam::state() const {
+  NamedTensors result;
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    result.emplace_back("exp_avg." + parameters_[i].first, exp_avg_[i]);
+    result.emplace_back("exp_avg_sq." + parameters_[i].first, exp_avg_sq_[i]);
+  }
+  return result;
+}
+
+}  // namespace elliptical::run

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+//
+// Adam over the parameters of a model, with its moments under the parameters' names.
+#pragma once
+
+#include <vector>
+
+#include "elliptical/run/run_options.h"
+#include "elliptical/run/tensor_files.h"
+
+namespace elliptical::run {
+
+class Adam {
+ public:
+  /// `parameters` that take part in training; moments start at zero.
+  Adam(const torch::nn::Module& model, const OptimizerOptions& options);
+
+  void clear_gradients();
+  /// The norm of all gradients as the last backward left them.
+  double gradient_norm() const;
+  /// Update number `step`, from 0. `norm` is what gradient_norm gave.
+  void update(double learning_rate, double norm, int64_t step);
+
+  /// "exp_avg.NAME" and "exp_avg_sq.NAME"; shares memory with the optimizer.
+  NamedTensors state() const;
+  const NamedTensors& parameters() const { return parameters_; }
+
+ private:
+  OptimizerOptions options_;
+  NamedTensors parameters_;
+  std::vector<at::Tensor> exp_avg_, exp_avg_sq_;
+};
+
+}  // namespace elliptical::run

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+//
+// The folder of a run:
+//     config.toml     the effective configuration
+//     records.jsonl   one measured number a line
+//     log.jsonl       losses of single steps
+//     lock            held while a process works on the run
+//     checkpoints/    step-N/ each (checkpoint.h)
+// The lock belongs to the open file, so it ends with the process that holds it, however that ends.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+
+namespace elliptical::run {
+
+namespace fs = std::filesystem;
+
+/// Where things are; reading needs no lock.
+struct RunPaths {
+  fs::path folder;
+  fs::path config() const { return folder / "config.toml"; }
+  fs::path records() const { return folder / "records.jsonl"; }
+  fs::path log() const { return folder / "log.jsonl"; }
+  fs::path lock() const { return folder / "lock"; }
+  fs::path checkpoints() const { return folder / "checkpoints"; }
+  /// What records call the run: the folder's own name.
+  std::string name() const;
+};
+
+/// The paths of an existing run; RunError when `folder` holds none.
+RunPaths find_run(const fs::path& folder);
+
+/// Exclusive use of a run folder.
+class RunLock {
+ public:
+  /// Throws RunError that names the process that holds the lock.
+  explicit RunLock(const RunPaths& paths);
+  /// The same, then `then`; the lock is let go when that throws.
+  RunLock(const RunPaths& paths, const std::function<void()>& then);
+  ~RunLock();
+  RunLock(const RunLock&) = delete;
+  RunLock& operator=(const RunLock&) = delete;
+
+ private:
+  int descriptor_ = -1;
+};
+
+/// RunError unless a new run can be made there: no folder yet, or one with nothing in it.
+void check_new(const RunPaths& paths);
+
+/// Makes and locks a folder for a new run, or takes an empty one; RunError as above. The run begins to
+/// exist with `write_config`.
+RunLock create_run_folder(const RunPaths& paths);
+
+/// The configuration, atomically.
+void write_config(const RunPaths& paths, const std::string& toml);
+
+}  // namespace elliptical::run

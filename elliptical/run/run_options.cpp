@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+#include "elliptical/run/run_options.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace elliptical::run {
+
+std::string_view to_string(ScheduleShape shape) {
+  return shape == ScheduleShape::kConstant ? "constant" : "cosine";
+}
+
+std::string_view to_string(MetricOrder order) {
+  return order == MetricOrder::kLowest ? "lowest" : "highest";
+}
+
+std::string_view to_string(SaveErrorPolicy policy) {
+  return policy == SaveErrorPolicy::kStop ? "stop" : "continue";
+}
+
+void OptimizerOptions::visit(FieldList& fields) {
+  fields.add("learning_rate", learning_rate, "peak learning rate", at_least(0));
+  fields.add("beta1", beta1, "decay of the mean of gradients", below(0, 1));
+  fields.add("beta2", beta2, "decay of the mean of squared gradients", below(0, 1));
+  fields.add("eps", eps, "added to the root of the mean square", above(0));
+  fields.add("weight_decay", weight_decay, "decoupled weight decay (AdamW)", at_least(0));
+  fields.add("clip_norm", clip_norm, "largest norm of the gradient; 0: no limit", at_least(0));
+}
+
+void ScheduleOptions::visit(FieldList& fields) {
+  fields.add_enum(
+      "shape", shape, {"constant", "cosine"},
+      [](const std::string& name) {
+        return name == "constant" ? ScheduleShape::kConstant : ScheduleShape::kCosine;
+      },
+      "what follows the warm-up");
+  fields.add("warmup_steps", warmup_steps, "steps of linear warm-up", at_least(0));
+  fields.add("min_ratio", min_ratio, "where the cosine ends, as a part of the peak", between(0, 1));
+}
+
+void TrainOptions::visit(FieldList& fields) {
+  fields.add("steps", steps, "updates in all", at_least(0));
+  fields.add("log_interval", log_interval, "steps between lines of log.jsonl", at_least(1));
+  fields.add("eval_interval", eval_interval,
+             "steps between evaluations; 0: only after the last step", at_least(0));
+  fields.add("checkpoint_interval", checkpoint_interval,
+             "steps between checkpoints; 0: only after the last step", at_least(0));
+  fields.add("checkpoints_kept", checkpoints_kept, "newest checkpoints that are kept", at_least(1));
+  fields.add("best_metric", best_metric,
+             "the checkpoint that is best in this metric is saved and kept too; empty: none");
+  fields.add_enum(
+      "best_order", best_order, {"lowest", "highest"},
+      [](const std::string& name) {
+        return name == "lowest" ? MetricOrder::kLowest : MetricOrder::kHighest;
+      },
+      "which value of best_metric is best");
+  fields.add_enum(
+      "on_save_error", on_save_error, {"stop", "continue"},
+      [](const std::string& name) {
+        return name == "stop" ? SaveErrorPolicy::kStop : SaveErrorPolicy::kContinue;
+      },
+      "when a checkpoint can not be written: stop, or try again at the next interval");
+}
+
+RunOptions::RunOptions(const std::vector<OptionsEntry>& tasks) : task(tasks, tasks.front().name) {}
+
+void RunOptions::visit(FieldList& fields) {
+  fields.add("seed", seed, "of initial weights, batches and dropout", at_least(0));
+  fields.add_group("task", task);
+  fields.add_group("train", train);
+  fields.add_group("optimizer", optimizer);
+  fields.add_group("schedule", schedule);
+}
+
+double learning_rate(const OptimizerOptions& optimizer,
+                     const ScheduleOptions& schedule,
+                     int64_t step,
+                     int64_t steps) {
+  const double peak = optimizer.learning_rate;
+  if (step < schedule.warmup_steps) {
+    return peak * static_cast<double>(step + 1) / static_cast<double>(schedule.warmup_steps);
+  }
+  if (schedule.shape == ScheduleShape::kConstant) return peak;
+  const double part = static_cast<double>(step) / static_cast<double>(std::max<int64_t>(steps, 1));
+  const double cosine = 0.5 * (1.0 + std::cos(std::numbers::pi * std::min(part, 1.0)));
+  return peak * (schedule.min_ratio + (1.0 - schedule.min_ratio) * cosine);
+}
+
+void shrink(RunOptions& options) {
+  TrainOptions& train = options.train;
+  train.steps = std::min<int64_t>(train.steps, 4);
+  train.log_interval = 1;
+  train.eval_interval = std::min<int64_t>(train.eval_interval, 2);
+  train.checkpoint_interval = std::min<int64_t>(train.checkpoint_interval, 2);
+  options.schedule.warmup_steps = std::min<int64_t>(options.schedule.warmup_steps, 2);
+}
+
+}  // namespace elliptical::run

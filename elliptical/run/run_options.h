@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+//
+// Everything a training run is made of, as a recipe spells it: the task with its model and data, and
+// how it is trained. What does not change results (threads, where the run lies, how progress is shown) is
+// not here but on the command line.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "elliptical/base/options.h"
+#include "elliptical/tasks/task.h"
+
+namespace elliptical::run {
+
+/// Adam; the gradient is scaled down to `clip_norm` where its norm is larger.
+struct OptimizerOptions {
+  double learning_rate = 2.5e-4, beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
+  double weight_decay = 0.0;
+  double clip_norm = 0.25;  ///< 0: never
+  void visit(FieldList& fields);
+};
+
+enum class ScheduleShape { kConstant, kCosine };
+std::string_view to_string(ScheduleShape shape);
+
+struct ScheduleOptions {
+  ScheduleShape shape = ScheduleShape::kCosine;
+  int64_t warmup_steps = 2000;
+  double min_ratio = 0.0;
+  void visit(FieldList& fields);
+};
+
+enum class MetricOrder { kLowest, kHighest };
+std::string_view to_string(MetricOrder order);
+
+enum class SaveErrorPolicy { kStop, kContinue };
+std::string_view to_string(SaveErrorPolicy policy);
+
+struct TrainOptions {
+  int64_t steps = 1000;
+  int64_t log_interval = 10;
+  int64_t eval_interval = 1000;        ///< 0: only after the last step
+  int64_t checkpoint_interval = 1000;  ///< 0: only after the last step
+  int64_t checkpoints_kept = 2;
+  std::string best_metric;  ///< empty: none is kept for being best
+  MetricOrder best_order = MetricOrder::kLowest;
+  SaveErrorPolicy on_save_error = SaveErrorPolicy::kStop;
+  void visit(FieldList& fields);
+};
+
+struct RunOptions {
+  /// `tasks`: what task.name chooses from.
+  explicit RunOptions(const std::vector<OptionsEntry>& tasks = tasks::task_choices());
+
+  int64_t seed = 1111;
+  ChosenOptions task;
+  TrainOptions train;
+  OptimizerOptions optimizer;
+  ScheduleOptions schedule;
+  void visit(FieldList& fields);
+};
+
+/// The learning rate of update number `step` (from 0), of `steps` in all: linear warm-up, then the shape.
+/// The cosine is a function of the step itself, not of the steps since the warm-up.
+double learning_rate(const OptimizerOptions& optimizer,
+                     const ScheduleOptions& schedule,
+                     int64_t step,
+                     int64_t steps);
+
+/// Shrinks training to something that ends within seconds; the task shrinks its own options.
+void shrink(RunOptions& options);
+
+}  // namespace elliptical::run

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+//
+// Tensors of torch to and from safetensors files. Names are those of the model's parameters and
+// buffers, so a file can be read by any tool that knows the format.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace torch::nn {
+class Module;
+}
+
+namespace elliptical::run {
+
+using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
+
+/// Parameters, then buffers, in the order the model lists them; tied ones once.
+NamedTensors named_tensors(const torch::nn::Module& model);
+
+/// Checksum and length of a file that was written.
+struct WrittenFile {
+  std::string sha256;
+  int64_t num_bytes = 0;
+};
+
+/// Writes and syncs; not atomic by itself.
+WrittenFile write_tensors(const std::filesystem::path& path,
+                          const NamedTensors& tensors,
+                          const std::map<std::string, std::string>& metadata = {});
+
+/// All tensors of a file. Throws DataError.
+std::map<std::string, at::Tensor> read_tensors(const std::filesystem::path& path);
+
+/// Copies `from` into `into`, in place. Names, shapes and types must be the same; DataError with the first
+/// that is not, `source` being what the message starts with.
+void copy_tensors(const NamedTensors& into,
+                  const std::map<std::string, at::Tensor>& from,
+                  const std::string& source);
+
+}  // namespace elliptical::run
