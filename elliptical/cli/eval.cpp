@@ -28,7 +28,8 @@ run::NamedTensors concatenated(const tasks::Dump& dump) {
 }  // namespace
 
 int eval(const Arguments& arguments) {
-  CLI::App app("Measures a run's newest checkpoint; the records join records.jsonl of the run.", "eval");
+  CLI::App app("Measures a run's newest checkpoint; the records join records.jsonl of the run.",
+               "eval");
   std::filesystem::path folder, dump_path;
   std::vector<std::string> assignments;
   std::string format = "table";
@@ -46,7 +47,8 @@ int eval(const Arguments& arguments) {
   }
   app.add_option("--set", assignments, "a.b=c: sets an option of the evaluation; may be repeated")
       ->allow_extra_args(false);
-  app.add_option("--step", step, "which checkpoint; the newest unless said")->check(CLI::NonNegativeNumber);
+  app.add_option("--step", step, "which checkpoint; the newest unless said")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--dump", dump_path, "writes per-target results to this safetensors file");
   add_threads(app, threads);
   app.add_option("--format", format, "How to print")->check(one_of({"table", "json", "csv"}));

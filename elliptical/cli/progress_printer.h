@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Progress on stderr: on a terminal one line that is drawn over, elsewhere a plain line now and then. What
-// stderr does with it (closed, full) never matters to the work.
+// Progress on stderr: on a terminal one line that is drawn over, elsewhere a plain line now and
+// then. What stderr does with it (closed, full) never matters to the work.
 #pragma once
 
 #include <chrono>

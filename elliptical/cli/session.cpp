@@ -59,7 +59,8 @@ LoadedRun load_run(const std::filesystem::path& folder, int64_t step, const run:
     }
     auto newest = run::newest_checkpoint(checkpoints, run::CheckpointPart::kModel, hooks.notice);
     if (!newest) {
-      throw RunError(folder.string() + ": must have a checkpoint, has none yet (train it: elliptical resume " +
+      throw RunError(folder.string() +
+                     ": must have a checkpoint, has none yet (train it: elliptical resume " +
                      folder.string() + ")");
     }
     return std::move(*newest);
@@ -102,7 +103,11 @@ void start_run(const run::RunPaths& paths,
   const std::unique_ptr<tasks::Task> task = make_task(options);
   const run::RunLock lock = run::create_run_folder(paths);
   run::write_config(paths, run::config_text(options));
-  run::train({.paths = paths, .options = &options, .task = task.get(), .program = kProgram, .hooks = hooks});
+  run::train({.paths = paths,
+              .options = &options,
+              .task = task.get(),
+              .program = kProgram,
+              .hooks = hooks});
 }
 
 void resume_run(const run::RunPaths& paths, const run::LoopHooks& hooks) {
@@ -110,7 +115,11 @@ void resume_run(const run::RunPaths& paths, const run::LoopHooks& hooks) {
   run::RunOptions options;
   run::read_config(paths, options);
   const std::unique_ptr<tasks::Task> task = make_task(options);
-  run::train({.paths = paths, .options = &options, .task = task.get(), .program = kProgram, .hooks = hooks});
+  run::train({.paths = paths,
+              .options = &options,
+              .task = task.get(),
+              .program = kProgram,
+              .hooks = hooks});
 }
 
 namespace {
@@ -135,9 +144,9 @@ Table records_table(const std::vector<Record>& records, bool all_labels) {
   }
   table.columns.insert(table.columns.end(), shown.begin(), shown.end());
   for (const Record& record : records) {
-    std::vector<std::string> row = {record.metric,
-                                    fmt::format(fmt::runtime(all_labels ? "{}" : "{:.6g}"), record.value),
-                                    std::to_string(record.count)};
+    std::vector<std::string> row = {
+        record.metric, fmt::format(fmt::runtime(all_labels ? "{}" : "{:.6g}"), record.value),
+        std::to_string(record.count)};
     for (const std::string& name : shown) {
       const auto label = record.labels.find(name);
       row.push_back(label == record.labels.end() ? "" : label_text(label->second));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What the commands around runs share: a recipe with its overrides, the task it describes, an existing
-// run with its weights.
+// What the commands around runs share: a recipe with its overrides, the task it describes, an
+// existing run with its weights.
 #pragma once
 
 #include <filesystem>

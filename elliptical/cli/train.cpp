@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// `elliptical train`, `resume` and `fork`: a new run, the same run again, a new run from another's weights.
+// `elliptical train`, `resume` and `fork`: a new run, the same run again, a new run from another's
+// weights.
 #include <iostream>
 
 #include "elliptical/base/config.h"
@@ -13,7 +14,8 @@ namespace elliptical::cli {
 namespace {
 
 const char* const kAfterwards =
-    "SIGINT (Ctrl-C) and SIGTERM save a checkpoint and stop with status 130 or 143, a second Ctrl-C\n"
+    "SIGINT (Ctrl-C) and SIGTERM save a checkpoint and stop with status 130 or 143, a second "
+    "Ctrl-C\n"
     "stops at once; SIGUSR1 saves a checkpoint and goes on.";
 
 /// What the run measured last, on stdout.
@@ -39,7 +41,8 @@ int train(const Arguments& arguments) {
   app.add_option("--run", folder, "folder of the run, to be made")->required();
   recipe.add_overrides(app);
   add_threads(app, threads);
-  app.add_option("--format", format, "How to print results")->check(one_of({"table", "json", "csv"}));
+  app.add_option("--format", format, "How to print results")
+      ->check(one_of({"table", "json", "csv"}));
   if (!parse(app, arguments)) return 0;
 
   use_threads(threads);
@@ -51,14 +54,16 @@ int train(const Arguments& arguments) {
 }
 
 int resume(const Arguments& arguments) {
-  CLI::App app("Continues a run where it stopped; the result is the same as without the stop.", "resume");
+  CLI::App app("Continues a run where it stopped; the result is the same as without the stop.",
+               "resume");
   app.footer(kAfterwards);
   std::filesystem::path folder;
   std::string format = "table";
   int threads = 0;
   app.add_option("RUN", folder, "folder of a run")->required();
   add_threads(app, threads);
-  app.add_option("--format", format, "How to print results")->check(one_of({"table", "json", "csv"}));
+  app.add_option("--format", format, "How to print results")
+      ->check(one_of({"table", "json", "csv"}));
   if (!parse(app, arguments)) return 0;
 
   use_threads(threads);
@@ -70,7 +75,8 @@ int resume(const Arguments& arguments) {
 }
 
 int fork(const Arguments& arguments) {
-  CLI::App app("A new run that starts from another run's newest checkpoint, with other options.", "fork");
+  CLI::App app("A new run that starts from another run's newest checkpoint, with other options.",
+               "fork");
   app.footer(kAfterwards);
   std::filesystem::path source, folder;
   std::vector<std::string> assignments;
@@ -79,10 +85,12 @@ int fork(const Arguments& arguments) {
   int threads = 0;
   app.add_option("RUN", source, "folder of the run to start from")->required();
   app.add_option("--run", folder, "folder of the new run, to be made")->required();
-  app.add_option("--set", assignments, "a.b=c: sets an option; may be repeated")->allow_extra_args(false);
+  app.add_option("--set", assignments, "a.b=c: sets an option; may be repeated")
+      ->allow_extra_args(false);
   app.add_flag("--restart", restart, "take the weights only: step 0, new optimizer");
   add_threads(app, threads);
-  app.add_option("--format", format, "How to print results")->check(one_of({"table", "json", "csv"}));
+  app.add_option("--format", format, "How to print results")
+      ->check(one_of({"table", "json", "csv"}));
   if (!parse(app, arguments)) return 0;
 
   use_threads(threads);
@@ -95,11 +103,15 @@ int fork(const Arguments& arguments) {
   const auto checkpoint = run::newest_checkpoint(
       from.checkpoints(), restart ? run::CheckpointPart::kModel : run::CheckpointPart::kAll,
       [&](const std::string& line) { printer.say(line); });
-  if (!checkpoint) throw RunError(source.string() + ": must have a checkpoint to start from, has none");
+  if (!checkpoint)
+    throw RunError(source.string() + ": must have a checkpoint to start from, has none");
   const std::unique_ptr<tasks::Task> task = make_task(options);
   const run::RunLock lock = run::create_run_folder(paths);
-  const run::TrainJob job{
-      .paths = paths, .options = &options, .task = task.get(), .program = kProgram, .hooks = printer.hooks()};
+  const run::TrainJob job{.paths = paths,
+                          .options = &options,
+                          .task = task.get(),
+                          .program = kProgram,
+                          .hooks = printer.hooks()};
   run::save_fork(job, *checkpoint, restart);
   run::write_config(paths, run::config_text(options));  // from here on it is a run
   run::train(job);

@@ -33,7 +33,8 @@ std::optional<int64_t> step_of(const std::string& name) {
   return std::stoll(digits);
 }
 
-/// Removes a folder so that what is left of it, if we die meanwhile, can not be taken for a checkpoint.
+/// Removes a folder so that what is left of it, if we die meanwhile, can not be taken for a
+/// checkpoint.
 void remove_folder(const fs::path& folder) {
   fs::path aside = folder;
   if (folder.extension() != kIncomplete) {
@@ -96,7 +97,8 @@ void verify_file(const fs::path& path, const Json& files) {
   const std::string name = path.filename().string();
   if (!files.contains(name)) throw DataError(path.string() + ": state.json does not mention it");
   std::error_code error;
-  if (!fs::is_regular_file(path, error)) throw DataError(path.string() + ": must be a file, is none");
+  if (!fs::is_regular_file(path, error))
+    throw DataError(path.string() + ": must be a file, is none");
   const uint64_t expected = files[name].value("bytes", uint64_t{0});
   const uint64_t actual = fs::file_size(path, error);
   if (error) throw DataError(path.string() + ": could not be read: " + error.message());

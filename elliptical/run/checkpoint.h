@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Checkpoints: `checkpoints/step-N/` with model.safetensors, optimizer.safetensors and state.json, which
-// holds the checksums of the other two and of itself. One is written as `step-N.incomplete`, synced file by
-// file, renamed, and the folder above synced: whatever happens, a folder called step-N is whole or
-// was damaged later, which its checksums tell.
+// Checkpoints: `checkpoints/step-N/` with model.safetensors, optimizer.safetensors and state.json,
+// which holds the checksums of the other two and of itself. One is written as `step-N.incomplete`,
+// synced file by file, renamed, and the folder above synced: whatever happens, a folder called
+// step-N is whole or was damaged later, which its checksums tell.
 //
 // There is no random state and no data position in it: both are functions of the seed and the step.
 #pragma once
@@ -28,11 +28,11 @@ using Notice = std::function<void(const std::string&)>;
 struct CheckpointState {
   int64_t step = 0;  ///< updates done
   int64_t seed = 0;
-  bool evaluated = false;               ///< the evaluation due at this step is in the records
-  std::string config;                   ///< the effective configuration it was trained with
+  bool evaluated = false;                   ///< the evaluation due at this step is in the records
+  std::string config;                       ///< the effective configuration it was trained with
   std::map<std::string, std::string> data;  ///< Task::data_fingerprint
-  std::string program;                  ///< name and version
-  std::string origin;                   ///< of a fork: "RUN step N"; else empty
+  std::string program;                      ///< name and version
+  std::string origin;                       ///< of a fork: "RUN step N"; else empty
 };
 
 struct Checkpoint {
@@ -44,8 +44,8 @@ struct Checkpoint {
 
 enum class CheckpointPart { kModel, kAll };
 
-/// Writes `checkpoints/step-N`; N must not exist. When it fails, nothing is left and what was there is
-/// as before.
+/// Writes `checkpoints/step-N`; N must not exist. When it fails, nothing is left and what was there
+/// is as before.
 void save_checkpoint(const fs::path& checkpoints,
                      const CheckpointState& state,
                      const NamedTensors& model,
@@ -58,21 +58,19 @@ Checkpoint read_checkpoint(const fs::path& folder, CheckpointPart part);
 /// Steps that have a folder (or anything else) of that name, ascending.
 std::vector<int64_t> checkpoint_steps(const fs::path& checkpoints);
 
-/// The newest that verifies; `notice` hears which ones do not, and why. None: there is no checkpoint at
-/// all. Throws RunError when there are some and each is damaged.
+/// The newest that verifies; `notice` hears which ones do not, and why. None: there is no
+/// checkpoint at all. Throws RunError when there are some and each is damaged.
 std::optional<Checkpoint> newest_checkpoint(const fs::path& checkpoints,
                                             CheckpointPart part,
                                             const Notice& notice);
 
-/// Removes what an earlier process left half written or half removed, and moves damaged checkpoints newer
-/// than `step` aside (`step-N.damaged`): that step will be written again.
+/// Removes what an earlier process left half written or half removed, and moves damaged checkpoints
+/// newer than `step` aside (`step-N.damaged`): that step will be written again.
 void clean_checkpoints(const fs::path& checkpoints,
                        std::optional<int64_t> step,
                        const Notice& notice);
 
 /// Removes all but the newest `num_kept` and `best`. A folder is renamed before it is emptied.
-void retain_checkpoints(const fs::path& checkpoints,
-                        int64_t num_kept,
-                        std::optional<int64_t> best);
+void retain_checkpoints(const fs::path& checkpoints, int64_t num_kept, std::optional<int64_t> best);
 
 }  // namespace elliptical::run

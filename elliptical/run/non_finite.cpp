@@ -51,7 +51,8 @@ void after_operation(const at::RecordFunction& operation, at::ObserverContext* c
   if (!context || !watch->found.empty()) return;
   watch->looking = true;
   for (const c10::IValue& output : operation.outputs()) {
-    if (!output.isTensor() || !output.toTensor().defined() || is_finite(output.toTensor())) continue;
+    if (!output.isTensor() || !output.toTensor().defined() || is_finite(output.toTensor()))
+      continue;
     const std::string& parameter = static_cast<LayerContext*>(context)->parameter;
     const size_t dot = parameter.rfind('.');
     watch->found = parameter.substr(0, dot) + " (" + operation.name() + ")";
@@ -71,8 +72,10 @@ std::string first_non_finite_layer(const NamedTensors& parameters,
     if (parameter.has_storage()) own.names.emplace(parameter.storage().data(), name);
   }
   watch = &own;
-  const auto handle = at::addThreadLocalCallback(
-      at::RecordFunctionCallback(before_operation, after_operation).needsInputs(true).needsOutputs(true));
+  const auto handle =
+      at::addThreadLocalCallback(at::RecordFunctionCallback(before_operation, after_operation)
+                                     .needsInputs(true)
+                                     .needsOutputs(true));
   try {
     forward();
   } catch (...) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Where a NaN or an infinity came from. The step is computed once more while torch's operations are
-// watched: those that read a parameter are the layers, and the first of them with a non-finite result is
-// the answer. The model needs no hooks for it.
+// watched: those that read a parameter are the layers, and the first of them with a non-finite
+// result is the answer. The model needs no hooks for it.
 #pragma once
 
 #include <functional>
@@ -12,8 +12,8 @@
 
 namespace elliptical::run {
 
-/// "layers.3.feedforward (aten::linear)", or what else is known: a parameter that is not finite itself, or
-/// none of the layers. `forward` computes the loss.
+/// "layers.3.feedforward (aten::linear)", or what else is known: a parameter that is not finite
+/// itself, or none of the layers. `forward` computes the loss.
 std::string first_non_finite_layer(const NamedTensors& parameters,
                                    const std::function<void()>& forward);
 

@@ -45,7 +45,8 @@ std::string duration_text(double seconds) {
   const int64_t days = total / 86400, hours = total / 3600 % 24;
   const int64_t minutes = total / 60 % 60, rest = total % 60;
   if (days > 0) {
-    return format("%" PRId64 "d %02" PRId64 ":%02" PRId64 ":%02" PRId64, days, hours, minutes, rest);
+    return format("%" PRId64 "d %02" PRId64 ":%02" PRId64 ":%02" PRId64, days, hours, minutes,
+                  rest);
   }
   if (hours > 0) return format("%" PRId64 ":%02" PRId64 ":%02" PRId64, hours, minutes, rest);
   return format("%" PRId64 ":%02" PRId64, minutes, rest);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// How far the work is, as one line of text. A pure function: what a terminal or a log file does with the
-// line is the program's affair.
+// How far the work is, as one line of text. A pure function: what a terminal or a log file does
+// with the line is the program's affair.
 #pragma once
 
 #include <cstdint>

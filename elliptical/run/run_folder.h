@@ -50,8 +50,8 @@ class RunLock {
 /// RunError unless a new run can be made there: no folder yet, or one with nothing in it.
 void check_new(const RunPaths& paths);
 
-/// Makes and locks a folder for a new run, or takes an empty one; RunError as above. The run begins to
-/// exist with `write_config`.
+/// Makes and locks a folder for a new run, or takes an empty one; RunError as above. The run begins
+/// to exist with `write_config`.
 RunLock create_run_folder(const RunPaths& paths);
 
 /// The configuration, atomically.

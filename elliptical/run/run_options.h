@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Everything a training run is made of, as a recipe spells it: the task with its model and data, and
-// how it is trained. What does not change results (threads, where the run lies, how progress is shown) is
-// not here but on the command line.
+// Everything a training run is made of, as a recipe spells it: the task with its model and data,
+// and how it is trained. What does not change results (threads, where the run lies, how progress is
+// shown) is not here but on the command line.
 #pragma once
 
 #include <cstdint>
@@ -64,8 +64,8 @@ struct RunOptions {
   void visit(FieldList& fields);
 };
 
-/// The learning rate of update number `step` (from 0), of `steps` in all: linear warm-up, then the shape.
-/// The cosine is a function of the step itself, not of the steps since the warm-up.
+/// The learning rate of update number `step` (from 0), of `steps` in all: linear warm-up, then the
+/// shape. The cosine is a function of the step itself, not of the steps since the warm-up.
 double learning_rate(const OptimizerOptions& optimizer,
                      const ScheduleOptions& schedule,
                      int64_t step,

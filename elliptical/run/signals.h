@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Signals as questions that a loop asks between two units of work. SIGINT, SIGTERM and SIGHUP ask
-// it to save and stop, SIGUSR1 to save and go on. A second SIGINT ends the process at once: files are
-// never half there, so nothing is damaged.
+// it to save and stop, SIGUSR1 to save and go on. A second SIGINT ends the process at once: files
+// are never half there, so nothing is damaged.
 #pragma once
 
 #include <signal.h>
@@ -11,8 +11,8 @@
 
 namespace elliptical::run {
 
-/// The handlers are in place while one of these lives; one at a time. A signal that was ignored before
-/// (nohup) stays ignored.
+/// The handlers are in place while one of these lives; one at a time. A signal that was ignored
+/// before (nohup) stays ignored.
 class SignalGuard {
  public:
   SignalGuard();

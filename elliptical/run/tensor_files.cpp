@@ -20,11 +20,11 @@ struct TypePair {
   at::ScalarType torch;
 };
 constexpr std::array kTypes = {
-    TypePair{ElementType::kBool, at::kBool},     TypePair{ElementType::kU8, at::kByte},
-    TypePair{ElementType::kI8, at::kChar},       TypePair{ElementType::kI16, at::kShort},
-    TypePair{ElementType::kF16, at::kHalf},      TypePair{ElementType::kBF16, at::kBFloat16},
-    TypePair{ElementType::kI32, at::kInt},       TypePair{ElementType::kF32, at::kFloat},
-    TypePair{ElementType::kI64, at::kLong},      TypePair{ElementType::kF64, at::kDouble},
+    TypePair{ElementType::kBool, at::kBool}, TypePair{ElementType::kU8, at::kByte},
+    TypePair{ElementType::kI8, at::kChar},   TypePair{ElementType::kI16, at::kShort},
+    TypePair{ElementType::kF16, at::kHalf},  TypePair{ElementType::kBF16, at::kBFloat16},
+    TypePair{ElementType::kI32, at::kInt},   TypePair{ElementType::kF32, at::kFloat},
+    TypePair{ElementType::kI64, at::kLong},  TypePair{ElementType::kF64, at::kDouble},
 };
 
 std::string shape_text(const at::Tensor& tensor) {
@@ -59,10 +59,12 @@ WrittenFile write_tensors(const std::filesystem::path& path,
     const auto type = std::find_if(kTypes.begin(), kTypes.end(), [&](const TypePair& pair) {
       return pair.torch == tensor.scalar_type();
     });
-    TORCH_CHECK(type != kTypes.end(), "write_tensors: ", name, " has a type that files have not: ",
-                tensor.scalar_type());
+    TORCH_CHECK(type != kTypes.end(), "write_tensors: ", name,
+                " has a type that files have not: ", tensor.scalar_type());
     const at::Tensor data = kept.emplace_back(tensor.detach().contiguous());
-    entries.push_back({name, type->file, data.sizes().vec(),
+    entries.push_back({name,
+                       type->file,
+                       data.sizes().vec(),
                        {static_cast<const std::byte*>(data.const_data_ptr()), data.nbytes()}});
   }
   FileWriter file(path);
@@ -85,8 +87,8 @@ std::map<std::string, at::Tensor> read_tensors(const std::filesystem::path& path
     const auto type = std::find_if(kTypes.begin(), kTypes.end(),
                                    [&](const TypePair& pair) { return pair.file == entry.type; });
     if (type == kTypes.end()) {
-      throw DataError(path.string() + ": " + entry.name + " has a type that torch has not: " +
-                      std::string(to_string(entry.type)));
+      throw DataError(path.string() + ": " + entry.name +
+                      " has a type that torch has not: " + std::string(to_string(entry.type)));
     }
     const at::Tensor tensor = at::empty(entry.shape, type->torch);
     file.read(entry, {static_cast<std::byte*>(tensor.data_ptr()), tensor.nbytes()});

@@ -37,8 +37,8 @@ WrittenFile write_tensors(const std::filesystem::path& path,
 /// All tensors of a file. Throws DataError.
 std::map<std::string, at::Tensor> read_tensors(const std::filesystem::path& path);
 
-/// Copies `from` into `into`, in place. Names, shapes and types must be the same; DataError with the first
-/// that is not, `source` being what the message starts with.
+/// Copies `from` into `into`, in place. Names, shapes and types must be the same; DataError with
+/// the first that is not, `source` being what the message starts with.
 void copy_tensors(const NamedTensors& into,
                   const std::map<std::string, at::Tensor>& from,
                   const std::string& source);

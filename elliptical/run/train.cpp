@@ -33,8 +33,10 @@ std::vector<std::string> data_differences(const std::map<std::string, std::strin
   std::vector<std::string> result;
   for (const auto& [name, checksum] : now) {
     const auto found = before.find(name);
-    if (found == before.end()) result.push_back(name + ": is new");
-    else if (found->second != checksum) result.push_back(name + ": " + checksum + ", was " + found->second);
+    if (found == before.end())
+      result.push_back(name + ": is new");
+    else if (found->second != checksum)
+      result.push_back(name + ": " + checksum + ", was " + found->second);
   }
   for (const auto& [name, checksum] : before) {
     if (!now.contains(name)) result.push_back(name + ": is gone");
@@ -109,9 +111,10 @@ void Trainer::check_unchanged(const CheckpointState& before) const {
     changes.push_back("data " + line);
   }
   if (changes.empty()) return;
-  throw RunError(job_.paths.folder.string() + ": configuration and data must be those of the checkpoint, changed: " +
-                 joined(changes) + " (put them back, or: elliptical fork " +
-                 job_.paths.folder.string() + " --run DIR)");
+  throw RunError(
+      job_.paths.folder.string() +
+      ": configuration and data must be those of the checkpoint, changed: " + joined(changes) +
+      " (put them back, or: elliptical fork " + job_.paths.folder.string() + " --run DIR)");
 }
 
 void Trainer::load(const Checkpoint& checkpoint, bool with_optimizer) {
@@ -140,7 +143,8 @@ void Trainer::restore() {
   for (const Record& record : read_records(job_.paths.records())) {
     if (is_of_training(record)) note_best(record);
   }
-  if (checkpoint) job_.hooks.say(job_.paths.folder.string() + ": continues after step " + std::to_string(step_));
+  if (checkpoint)
+    job_.hooks.say(job_.paths.folder.string() + ": continues after step " + std::to_string(step_));
 }
 
 void Trainer::note_best(const Record& record) {
@@ -202,7 +206,8 @@ void Trainer::fail_non_finite(const tasks::Batch& batch, double loss, double nor
   }
   throw RunError(job_.paths.folder.string() + ": step " + std::to_string(step_ + 1) + " (batch " +
                  std::to_string(step_) + "): " + what +
-                 " (nothing was updated or saved; try a lower optimizer.learning_rate or optimizer.clip_norm)");
+                 " (nothing was updated or saved; try a lower optimizer.learning_rate or "
+                 "optimizer.clip_norm)");
 }
 
 bool Trainer::evaluate_now() {
@@ -219,7 +224,8 @@ bool Trainer::evaluate_now() {
     if (is_of_training(record) && step_of(record) == step_) present.push_back(to_json_line(record));
   }
   for (const Record& record : *measured) {
-    const bool is_new = std::find(present.begin(), present.end(), to_json_line(record)) == present.end();
+    const bool is_new =
+        std::find(present.begin(), present.end(), to_json_line(record)) == present.end();
     if (is_new) records_->append(record);
     note_best(record);
   }
@@ -278,7 +284,8 @@ void Trainer::loop() {
     if (signal != 0) {
       const std::string run = job_.paths.folder.string();
       throw Interrupted(run + ": stopped by " + signal_name(signal) + " after step " +
-                            std::to_string(step_) + ", saved (continue: elliptical resume " + run + ")",
+                            std::to_string(step_) + ", saved (continue: elliptical resume " + run +
+                            ")",
                         signal);
     }
     update();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The train loop of all tasks. It always continues: a new run is one without a checkpoint. A step is
-// a function of the weights, the seed and its number, so a run that was stopped anywhere ends with the same
-// bits as one that was not.
+// The train loop of all tasks. It always continues: a new run is one without a checkpoint. A step
+// is a function of the weights, the seed and its number, so a run that was stopped anywhere ends
+// with the same bits as one that was not.
 #pragma once
 
 #include <string>
@@ -22,13 +22,13 @@ struct TrainJob {
   LoopHooks hooks;
 };
 
-/// Trains from the newest usable checkpoint to the last step. Throws RunError when configuration or data are
-/// not those of the checkpoint, or when a loss or gradient is not finite; Interrupted after a
-/// signal, with a checkpoint saved.
+/// Trains from the newest usable checkpoint to the last step. Throws RunError when configuration or
+/// data are not those of the checkpoint, or when a loss or gradient is not finite; Interrupted
+/// after a signal, with a checkpoint saved.
 void train(const TrainJob& job);
 
-/// Saves the weights of `source` as the first checkpoint of `job`, which is a new run: at the same step with
-/// the moments of the optimizer, or, with `restart`, at step 0 without.
+/// Saves the weights of `source` as the first checkpoint of `job`, which is a new run: at the same
+/// step with the moments of the optimizer, or, with `restart`, at step 0 without.
 void save_fork(const TrainJob& job, const Checkpoint& source, bool restart);
 
 /// RunOptions as a recipe.

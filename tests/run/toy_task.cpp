@@ -64,7 +64,9 @@ class ToyTask : public tasks::Task {
   std::map<std::string, std::string> data_fingerprint() const override {
     return {{"generator", "v" + std::to_string(options_.data_version)}};
   }
-  std::map<std::string, LabelValue> labels() const override { return {{"task", std::string("toy")}}; }
+  std::map<std::string, LabelValue> labels() const override {
+    return {{"task", std::string("toy")}};
+  }
 
   tasks::Batch train_batch(int64_t step) const override {
     if (toy_hook) toy_hook("train", step);
@@ -74,8 +76,8 @@ class ToyTask : public tasks::Task {
   }
 
   at::Tensor loss(const tasks::Batch& batch, RandomKey random) override {
-    at::Tensor kept =
-        (numbers(random.derive("dropout"), {options_.batch, options_.width}) > -0.67).to(at::kFloat);
+    at::Tensor kept = (numbers(random.derive("dropout"), {options_.batch, options_.width}) > -0.67)
+                          .to(at::kFloat);
     const int64_t step = num_losses_++;
     if (options_.bad_loss_step >= 0 && step >= options_.bad_loss_step) kept = kept * 1e39;
     at::Tensor error = (model_.forward(batch.input, kept) - batch.target).square().mean();

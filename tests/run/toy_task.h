@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The smallest task that has everything a loop meets: two layers with dropout between them, generated data,
-// an evaluation with two metrics. Tests can make it misbehave.
+// The smallest task that has everything a loop meets: two layers with dropout between them,
+// generated data, an evaluation with two metrics. Tests can make it misbehave.
 #pragma once
 
 #include <memory>
@@ -30,7 +30,9 @@ struct ToyEvalOptions : Options {
   void visit(FieldList& fields) override {
     fields.add("noise", noise, "added to the input", at_least(0));
   }
-  std::unique_ptr<Options> clone() const override { return std::make_unique<ToyEvalOptions>(*this); }
+  std::unique_ptr<Options> clone() const override {
+    return std::make_unique<ToyEvalOptions>(*this);
+  }
 };
 
 /// A table with this task alone, as tasks::task_choices() is one of all.
@@ -41,8 +43,8 @@ std::unique_ptr<tasks::Task> make_toy_task(const RunOptions& options);
 /// Options of a run of a few steps.
 RunOptions toy_run_options(int64_t steps);
 
-/// Called by the task before each training step and each evaluated batch; tests raise signals from it.
-/// Empty again at the end of a test.
+/// Called by the task before each training step and each evaluated batch; tests raise signals from
+/// it. Empty again at the end of a test.
 extern std::function<void(const std::string& phase, int64_t index)> toy_hook;
 
 }  // namespace elliptical::run::testing

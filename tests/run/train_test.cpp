@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: MIT
+//
+// The train loop on the toy task: ends with the same bits however often it was stopped, refuses
+// what it must refuse. Fault IDs: C3, C9, C10, C11, D5, N1, M3.
+#include "elliptical/run/train.h"
+
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <csignal>
+#include <fstream>
+
+#include "elliptical/base/config.h"
+#include "elliptical/base/errors.h"
+#include "elliptical/base/files.h"
+#include "elliptical/base/records.h"
+#include "tests/run/run_fixture.h"
+
+namespace elliptical::run::testing {
+namespace {
+
+using TrainTest = RunTest;
+
+/// What a dead process leaves behind is what an exception leaves behind: nothing in memory.
+struct Death {};
+
+std::vector<Record> without_rates(std::vector<Record> records) {
+  for (Record& record : records) record.labels.erase("rows_per_second");
+  return records;
+}
+
+/// Log and records of two runs hold the same lines, but for the name of the run and the speed.
+void expect_same_records(const RunPaths& a, const RunPaths& b) {
+  for (const auto& [of_a, of_b] : {std::pair{a.log(), b.log()}, {a.records(), b.records()}}) {
+    std::vector<Record> left = without_rates(read_records(of_a)),
+                        right = without_rates(read_records(of_b));
+    ASSERT_EQ(left.size(), right.size());
+    for (size_t i = 0; i < left.size(); ++i) {
+      left[i].labels.erase("run");
+      right[i].labels.erase("run");
+      EXPECT_EQ(to_json_line(left[i]), to_json_line(right[i]));
+    }
+  }
+}
+
+TEST_F(TrainTest, LearnsAndRecords) {
+  RunOptions options = toy_run_options(300);
+  options.train.eval_interval = 100;
+  start("a", options);
+  const std::vector<Record> records = read_records(paths("a").records());
+  ASSERT_EQ(records.size(), 6);
+  EXPECT_EQ(records[0].metric, "error");
+  EXPECT_LT(records[4].value, 0.5 * records[0].value);
+  EXPECT_EQ(records[4].count, 12);
+  const Labels expected = {{"noise", 0.0},
+                           {"run", std::string("a")},
+                           {"seed", int64_t{3}},
+                           {"source", std::string("train")},
+                           {"split", std::string("valid")},
+                           {"step", int64_t{300}},
+                           {"task", std::string("toy")}};
+  EXPECT_EQ(records[4].labels, expected);
+  EXPECT_EQ(read_records(paths("a").log()).size(), 300);
+  EXPECT_EQ(checkpoint_steps(paths("a").checkpoints()), (std::vector<int64_t>{297, 300}));
+}
+
+TEST_F(TrainTest, DeathAnywhereAndResumeGivesTheSameBits) {
+  const RunOptions options = toy_run_options(10);
+  start("whole", options);
+  for (const std::string phase : {"train", "eval"}) {
+    for (int64_t index = 0; index < (phase == "train" ? 10 : 3); ++index) {
+      const std::string name = phase + std::to_string(index);
+      toy_hook = [&](const std::string& where, int64_t i) {
+        if (where == phase && i == index) throw Death();
+      };
+      EXPECT_THROW(start(name, options), Death);
+      toy_hook = nullptr;
+      resume(name, options);
+      EXPECT_EQ(state_bytes(name), state_bytes("whole")) << name;
+      expect_same_records(paths(name), paths("whole"));
+    }
+  }
+}
+
+TEST_F(TrainTest, ManyDeathsInOneRun) {
+  RunOptions options = toy_run_options(20);
+  options.train.checkpoint_interval = 2;
+  start("whole", options);
+  int64_t deaths = 0;
+  toy_hook = [&](const std::string& where, int64_t step) {
+    if (where == "train" && step % 3 == 2 && step / 3 >= deaths) throw(++deaths, Death());
+  };
+  EXPECT_THROW(start("killed", options), Death);
+  for (bool done = false; !done;) {
+    try {
+      resume("killed", options);
+      done = true;
+    } catch (const Death&) {
+    }
+  }
+  EXPECT_GT(deaths, 4);
+  EXPECT_EQ(state_bytes("killed"), state_bytes("whole"));
+  expect_same_records(paths("killed"), paths("whole"));
+}
+
+TEST_F(TrainTest, C9SignalsFinishTheStepSaveAndStop) {
+  const RunOptions options = toy_run_options(10);
+  start("whole", options);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    for (const std::string phase : {"train", "eval"}) {
+      const std::string name = phase + std::to_string(signal);
+      toy_hook = [&](const std::string& where, int64_t index) {
+        if (where == phase && index == 1) raise(signal);
+      };
+      try {
+        start(name, options);
+        FAIL() << "must be interrupted";
+      } catch (const Interrupted& error) {
+        EXPECT_EQ(error.signal, signal);
+        EXPECT_NE(
+            std::string(error.what())
+                .find("saved (continue: elliptical resume " + paths(name).folder.string() + ")"),
+            std::string::npos)
+            << error.what();
+      }
+      // The step that ran is finished; the evaluation is given up, and comes again.
+      EXPECT_EQ(checkpoint_steps(paths(name).checkpoints()).back(), phase == "train" ? 2 : 4);
+      toy_hook = nullptr;
+      resume(name, options);
+      EXPECT_EQ(state_bytes(name), state_bytes("whole"));
+      expect_same_records(paths(name), paths("whole"));
+    }
+  }
+}
+
+TEST_F(TrainTest, C9UserSignalSavesAndGoesOn) {
+  RunOptions options = toy_run_options(9);
+  options.train.checkpoints_kept = 10;
+  toy_hook = [&](const std::string& where, int64_t index) {
+    if (where == "train" && index == 4) raise(SIGUSR1);
+  };
+  start("a", options);
+  EXPECT_EQ(checkpoint_steps(paths("a").checkpoints()), (std::vector<int64_t>{3, 5, 6, 9}));
+  EXPECT_TRUE(any_contains(notices_, "step 5: saved, as SIGUSR1 asked"));
+}
+
+TEST_F(TrainTest, C9SecondInterruptLeavesAtOnce) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto interrupt_twice = [&] {
+    toy_hook = [](const std::string&, int64_t) {
+      raise(SIGINT);
+      raise(SIGINT);
+    };
+    start("a", toy_run_options(10));
+  };
+  EXPECT_EXIT(interrupt_twice(), ::testing::ExitedWithCode(130), "");
+}
+
+TEST_F(TrainTest, AFinishedRunStaysAsItIs) {
+  const RunOptions options = toy_run_options(6);
+  start("a", options);
+  const std::string before = state_bytes("a"), records = read_file(paths("a").records());
+  resume("a", options);
+  EXPECT_EQ(state_bytes("a"), before);
+  EXPECT_EQ(read_file(paths("a").records()), records);
+}
+
+TEST_F(TrainTest, C6DamagedNewestCheckpointEndsWithTheSameBits) {
+  const RunOptions options = toy_run_options(9);
+  start("whole", options);
+  start("damaged", options);
+  fs::resize_file(paths("damaged").checkpoints() / "step-9" / "optimizer.safetensors", 100);
+  resume("damaged", options);
+  EXPECT_EQ(state_bytes("damaged"), state_bytes("whole"));
+  expect_same_records(paths("damaged"), paths("whole"));
+  EXPECT_TRUE(any_contains(notices_, "continues after step 6"));
+}
+
+TEST_F(TrainTest, C11ChangedConfigurationIsRefusedWithTheDifferences) {
+  RunOptions options = toy_run_options(6);
+  start("a", options);
+  const std::string before = state_bytes("a");
+  options.optimizer.learning_rate = 0.5;
+  options.task.get<ToyOptions>().dropout = 0.5;
+  const std::string message = message_of<RunError>([&] { resume("a", options); });
+  EXPECT_NE(message.find("optimizer.learning_rate: 0.5, was 0.02"), std::string::npos) << message;
+  EXPECT_NE(message.find("task.dropout: 0.5, was 0.25"), std::string::npos) << message;
+  EXPECT_NE(message.find("elliptical fork"), std::string::npos) << message;
+  EXPECT_EQ(state_bytes("a"), before);
+}
+
+TEST_F(TrainTest, D5ChangedDataAreRefused) {
+  RunOptions options = toy_run_options(6);
+  start("a", options);
+  // The same configuration, but the generator says it is another one now.
+  RunOptions changed = options;
+  changed.task.get<ToyOptions>().data_version = 2;
+  const std::unique_ptr<tasks::Task> task = make_toy_task(changed);
+  const std::string message = message_of<RunError>([&] {
+    train({.paths = paths("a"), .options = &options, .task = task.get(), .program = "test"});
+  });
+  EXPECT_NE(message.find("data generator: v2, was v1"), std::string::npos) << message;
+}
+
+TEST_F(TrainTest, ForkGoesOnFromTheWeightsOfAnotherRun) {
+  RunOptions options = toy_run_options(6);
+  start("a", options);
+  const auto source = newest_checkpoint(paths("a").checkpoints(), CheckpointPart::kAll, {});
+  options.train.steps = 12;
+  for (const bool restart : {false, true}) {
+    const std::string name = restart ? "restarted" : "continued";
+    const std::unique_ptr<tasks::Task> task = make_toy_task(options);
+    const TrainJob job{
+        .paths = paths(name), .options = &options, .task = task.get(), .program = "test"};
+    {
+      const RunLock lock = create_run_folder(paths(name));
+      save_fork(job, *source, restart);
+      write_config(paths(name), config_text(options));
+    }
+    const auto first = newest_checkpoint(paths(name).checkpoints(), CheckpointPart::kAll, {});
+    EXPECT_EQ(first->state.step, restart ? 0 : 6);
+    EXPECT_NE(first->state.origin.find("step-6 step 6"), std::string::npos) << first->state.origin;
+    EXPECT_TRUE(first->model.at("first.weight").equal(source->model.at("first.weight")));
+    EXPECT_EQ(first->optimizer.at("exp_avg.first.weight").equal(at::zeros({8, 5})), restart);
+    resume(name, options);
+    EXPECT_EQ(checkpoint_steps(paths(name).checkpoints()).back(), 12);
+  }
+}
+
+TEST_F(TrainTest, ForkOfAnotherShapeIsRefused) {
+  RunOptions options = toy_run_options(3);
+  start("a", options);
+  const auto source = newest_checkpoint(paths("a").checkpoints(), CheckpointPart::kAll, {});
+  options.task.get<ToyOptions>().width = 9;
+  const std::unique_ptr<tasks::Task> task = make_toy_task(options);
+  const TrainJob job{
+      .paths = paths("b"), .options = &options, .task = task.get(), .program = "test"};
+  EXPECT_NE(message_of<DataError>([&] {
+              save_fork(job, *source, false);
+            }).find("first.weight must be Float [9, 5], is Float [8, 5]"),
+            std::string::npos);
+}
+
+TEST_F(TrainTest, N1NonFiniteLossStopsBeforeTheStep) {
+  RunOptions options = toy_run_options(10);
+  options.task.get<ToyOptions>().bad_loss_step = 7;
+  const std::string message = message_of<RunError>([&] { start("a", options); });
+  EXPECT_NE(message.find("step 8 (batch 7): loss must be finite, is "), std::string::npos)
+      << message;
+  EXPECT_NE(message.find("first in second ("), std::string::npos) << message;
+  EXPECT_EQ(checkpoint_steps(paths("a").checkpoints()), (std::vector<int64_t>{3, 6}));
+  EXPECT_EQ(read_records(paths("a").log()).size(), 7);
+}
+
+TEST_F(TrainTest, N1NonFiniteGradientStopsBeforeTheStep) {
+  RunOptions options = toy_run_options(10);
+  options.task.get<ToyOptions>().bad_gradient_step = 4;
+  const std::string message = message_of<RunError>([&] { start("a", options); });
+  EXPECT_NE(message.find("step 5 (batch 4): the norm of the gradient must be finite, is "),
+            std::string::npos)
+      << message;
+  EXPECT_NE(message.find("the gradient of second.bias"), std::string::npos) << message;
+  EXPECT_EQ(checkpoint_steps(paths("a").checkpoints()), std::vector<int64_t>{3});
+}
+
+TEST_F(TrainTest, N1NonFiniteWeightsAreNamed) {
+  const RunOptions options = toy_run_options(3);
+  const std::unique_ptr<tasks::Task> task = make_toy_task(options);
+  {
+    const at::NoGradGuard no_grad;
+    task->model().named_parameters()["first.weight"].fill_(INFINITY);
+  }
+  {
+    const RunLock lock = create_run_folder(paths("a"));
+  }
+  const std::string message = message_of<RunError>([&] {
+    train({.paths = paths("a"), .options = &options, .task = task.get(), .program = "test"});
+  });
+  EXPECT_NE(message.find("first in the weights of first.weight"), std::string::npos) << message;
+}
+
+TEST_F(TrainTest, BestCheckpointIsSavedAndKept) {
+  RunOptions options = toy_run_options(60);
+  options.train.eval_interval = 5;
+  options.train.checkpoint_interval = 0;
+  options.train.checkpoints_kept = 1;
+  options.train.best_metric = "error";
+  start("a", options);
+  int64_t best_step = 0;
+  double best = INFINITY;
+  for (Record& record : read_records(paths("a").records())) {
+    if (record.metric != "error" || record.value >= best) continue;
+    best = record.value;
+    best_step = std::get<int64_t>(record.labels["step"]);
+  }
+  const std::vector<int64_t> steps = checkpoint_steps(paths("a").checkpoints());
+  EXPECT_NE(std::find(steps.begin(), steps.end(), best_step), steps.end());
+  EXPECT_EQ(steps.back(), 60);
+  EXPECT_LE(steps.size(), 2);
+}
+
+TEST_F(TrainTest, C3AFailedSaveStopsOrGoesOnAsConfigured) {
+  // A folder where the checkpoint's name is taken makes the rename fail; also for root.
+  const auto block = [&](const std::string& name) {
+    return [this, name](const std::string& where, int64_t step) {
+      if (where == "train" && step == 2) {
+        fs::create_directories(paths(name).checkpoints() / "step-3" / "taken");
+      }
+      if (where == "train" && step == 4) fs::remove_all(paths(name).checkpoints() / "step-3");
+    };
+  };
+  RunOptions options = toy_run_options(9);
+  toy_hook = block("stops");
+  EXPECT_NE(message_of<std::runtime_error>([&] { start("stops", options); }).find("step-3"),
+            std::string::npos);
+
+  options.train.on_save_error = SaveErrorPolicy::kContinue;
+  toy_hook = block("goes-on");
+  start("goes-on", options);
+  EXPECT_TRUE(any_contains(notices_, "training goes on without this checkpoint"));
+  EXPECT_EQ(checkpoint_steps(paths("goes-on").checkpoints()), (std::vector<int64_t>{6, 9}));
+}
+
+TEST_F(TrainTest, C10AnotherThreadCountGivesTheSameBitsHere) {
+  RunOptions options = toy_run_options(8);
+  options.task.get<ToyOptions>().width = 300;
+  start("whole", options);
+  const int threads = at::get_num_threads();
+  toy_hook = [](const std::string& where, int64_t step) {
+    if (where == "train" && step == 5) throw Death();
+  };
+  EXPECT_THROW(start("a", options), Death);
+  toy_hook = nullptr;
+  at::set_num_threads(threads == 1 ? 2 : 1);
+  resume("a", options);
+  at::set_num_threads(threads);
+  EXPECT_EQ(state_bytes("a"), state_bytes("whole"));
+}
+
+TEST_F(TrainTest, M3FileHandlesStayFlat) {
+  const auto open_files = [] {
+    return std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator());
+  };
+  RunOptions options = toy_run_options(600);
+  options.train.checkpoint_interval = 20;
+  options.train.eval_interval = 20;
+  options.train.log_interval = 50;
+  std::vector<int64_t> counts;
+  toy_hook = [&](const std::string& where, int64_t step) {
+    if (where == "train" && step % 100 == 50) counts.push_back(open_files());
+  };
+  start("a", options);
+  EXPECT_EQ(*std::min_element(counts.begin(), counts.end()),
+            *std::max_element(counts.begin(), counts.end()));
+  EXPECT_EQ(read_records(paths("a").log()).size(), 12);
+}
+
+}  // namespace
+}  // namespace elliptical::run::testing
