@@ -83,6 +83,15 @@ class Task {
   virtual std::vector<Record> metrics(const Scores& scores) const = 0;
 };
 
+/// What training costs, by arithmetic on the options alone: no data are read.
+struct Cost {
+  int64_t num_parameters = 0;
+  int64_t units_per_step = 0;
+  int64_t units_per_epoch = 0;  ///< 0: not known without the data
+  double flops_per_step = 0;    ///< of matrix products and attention, forward and backward
+  double bytes = 0;             ///< weights, gradients, moments, and what the backward keeps
+};
+
 /// One line of the table of tasks.
 struct TaskEntry {
   const char* name;
@@ -93,6 +102,11 @@ struct TaskEntry {
   std::unique_ptr<Task> (*make)(const Options& options, uint64_t seed);
   /// Shrinks the options to something that ends within seconds (`--smoke`).
   void (*shrink)(Options& options);
+  /// Null: not known.
+  Cost (*cost)(const Options& options) = nullptr;
+  /// The same model on made-up data and a small batch, so that the speed of a step can be measured
+  /// where the data are not. Null: there is none.
+  std::unique_ptr<Task> (*rehearse)(const Options& options) = nullptr;
 };
 
 const std::vector<TaskEntry>& task_table();

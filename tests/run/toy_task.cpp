@@ -62,7 +62,7 @@ class ToyTask : public tasks::Task {
   const char* unit() const override { return "rows"; }
   int64_t num_train_units() const override { return 1000; }
   std::map<std::string, std::string> data_fingerprint() const override {
-    return {{"generator", "v" + std::to_string(options_.data_version)}};
+    return {{"generator", std::to_string(options_.data_version)}};
   }
   std::map<std::string, LabelValue> labels() const override {
     return {{"task", std::string("toy")}};

@@ -45,12 +45,12 @@ void expect_same_records(const RunPaths& a, const RunPaths& b) {
 
 TEST_F(TrainTest, LearnsAndRecords) {
   RunOptions options = toy_run_options(300);
-  options.train.eval_interval = 100;
+  options.train.eval_interval = options.train.checkpoint_interval = 100;
   start("a", options);
   const std::vector<Record> records = read_records(paths("a").records());
   ASSERT_EQ(records.size(), 6);
   EXPECT_EQ(records[0].metric, "error");
-  EXPECT_LT(records[4].value, 0.5 * records[0].value);
+  EXPECT_LT(records[4].value, 1.0) << "of a variance of 5";
   EXPECT_EQ(records[4].count, 12);
   const Labels expected = {{"noise", 0.0},
                            {"run", std::string("a")},
@@ -61,7 +61,7 @@ TEST_F(TrainTest, LearnsAndRecords) {
                            {"task", std::string("toy")}};
   EXPECT_EQ(records[4].labels, expected);
   EXPECT_EQ(read_records(paths("a").log()).size(), 300);
-  EXPECT_EQ(checkpoint_steps(paths("a").checkpoints()), (std::vector<int64_t>{297, 300}));
+  EXPECT_EQ(checkpoint_steps(paths("a").checkpoints()), (std::vector<int64_t>{200, 300}));
 }
 
 TEST_F(TrainTest, DeathAnywhereAndResumeGivesTheSameBits) {
@@ -199,7 +199,7 @@ TEST_F(TrainTest, D5ChangedDataAreRefused) {
   const std::string message = message_of<RunError>([&] {
     train({.paths = paths("a"), .options = &options, .task = task.get(), .program = "test"});
   });
-  EXPECT_NE(message.find("data generator: v2, was v1"), std::string::npos) << message;
+  EXPECT_NE(message.find("data generator: 2, was 1"), std::string::npos) << message;
 }
 
 TEST_F(TrainTest, ForkGoesOnFromTheWeightsOfAnotherRun) {
