@@ -76,7 +76,17 @@ struct ElementDropout : DropoutRule {
   static constexpr int64_t kBlock = 64, kLanesOfBlock = 16;
   using DropoutRule::DropoutRule;
 
+  int64_t offset = 0;  ///< number of the first element, for a call that sees a part of a tensor
+
+  /// The rule for a part that starts `first` elements later.
+  ElementDropout from(int64_t first) const {
+    ElementDropout rule = *this;
+    rule.offset += first;
+    return rule;
+  }
+
   bool keeps(int64_t i) const {
+    i += offset;
     const auto block = static_cast<uint64_t>(i / kBlock);
     const PhiloxCounter words =
         philox4x32({static_cast<uint32_t>(i % kLanesOfBlock), static_cast<uint32_t>(block),

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "elliptical/ops/adam.h"
 
-#include <ATen/Functions.h>
-#include <ATen/TensorOperators.h>
-#include <ATen/core/grad_mode.h>
 #include <c10/util/Exception.h>
 
 #include <cmath>
 
+#include "elliptical/kernels/adam.h"
+#include "elliptical/ops/parallel_impl.h"
 #include "elliptical/ops/shape_text_impl.h"
 
 namespace elliptical::ops {
@@ -49,28 +48,37 @@ void adam_step(const Tensors& parameters,
   check_list("exp_avg", exp_avg, parameters);
   check_list("exp_avg_sq", exp_avg_sq, parameters);
   TORCH_CHECK_VALUE(options.step >= 1, "adam_step: step must be >= 1, got ", options.step);
-  const at::NoGradGuard no_grad;
   const auto step = static_cast<double>(options.step);
   const double correction1 = 1.0 - std::pow(options.beta1, step);
-  const double correction2 = std::sqrt(1.0 - std::pow(options.beta2, step));
+  const double correction2 = 1.0 - std::pow(options.beta2, step);
+  const kernels::AdamFactors factors{
+      .beta1 = static_cast<float>(options.beta1),
+      .beta2 = static_cast<float>(options.beta2),
+      .eps = static_cast<float>(options.eps),
+      .gradient_scale = static_cast<float>(options.gradient_scale),
+      .keep = static_cast<float>(1.0 - options.learning_rate * options.weight_decay),
+      .step_size = static_cast<float>(options.learning_rate / correction1),
+      .second_factor = static_cast<float>(1.0 / std::sqrt(correction2))};
+  std::vector<kernels::AdamArrays> arrays(parameters.size());
   for (size_t i = 0; i < parameters.size(); ++i) {
-    at::Tensor parameter = parameters[i], first = exp_avg[i], second = exp_avg_sq[i];
-    const at::Tensor gradient = gradients[i] * options.gradient_scale;
-    parameter.mul_(1.0 - options.learning_rate * options.weight_decay);
-    first.lerp_(gradient, 1.0 - options.beta1);
-    second.mul_(options.beta2).addcmul_(gradient, gradient, 1.0 - options.beta2);
-    const at::Tensor denominator = second.sqrt().div_(correction2).add_(options.eps);
-    parameter.addcdiv_(first, denominator, -options.learning_rate / correction1);
+    arrays[i] = {.size = parameters[i].numel(),
+                 .parameter = parameters[i].mutable_data_ptr<float>(),
+                 .gradient = gradients[i].const_data_ptr<float>(),
+                 .first = exp_avg[i].mutable_data_ptr<float>(),
+                 .second = exp_avg_sq[i].mutable_data_ptr<float>()};
+    // Whoever saved a parameter for a later backward must notice.
+    parameters[i].unsafeGetTensorImpl()->bump_version();
   }
+  kernels::adam(arrays, factors, torch_parallel_for);
 }
 
 double gradient_norm(const Tensors& gradients) {
-  double sum = 0.0;
+  std::vector<kernels::FloatArray> arrays(gradients.size());
   for (size_t i = 0; i < gradients.size(); ++i) {
     check_tensor("gradient_norm", "gradients", i, gradients[i]);
-    sum += gradients[i].detach().to(at::kDouble).square().sum().item<double>();
+    arrays[i] = {gradients[i].numel(), gradients[i].const_data_ptr<float>()};
   }
-  return std::sqrt(sum);
+  return std::sqrt(kernels::sum_of_squares(arrays, torch_parallel_for));
 }
 
 }  // namespace elliptical::ops

@@ -6,6 +6,7 @@
 
 #include "elliptical/ops/adaptive_softmax_impl.h"
 #include "elliptical/ops/feedforward_impl.h"
+#include "elliptical/ops/fused_function_impl.h"
 #include "elliptical/ops/shape_text_impl.h"
 
 namespace elliptical::ops {
@@ -75,7 +76,8 @@ at::Tensor adaptive_nll(const at::Tensor& hidden,
                         const AdaptiveSoftmaxWeights& weights,
                         const at::Tensor& targets) {
   check_adaptive_nll(hidden, weights, targets);
-  return adaptive_nll_composite(hidden, weights, targets);
+  return fused_layer_applies(hidden) ? adaptive_nll_fused(hidden, weights, targets)
+                                     : adaptive_nll_composite(hidden, weights, targets);
 }
 
 }  // namespace elliptical::ops

@@ -27,4 +27,9 @@ void check_adaptive_nll(const at::Tensor& hidden,
                         const AdaptiveSoftmaxWeights& weights,
                         const at::Tensor& targets);
 
+/// Checked float32 on the CPU.
+at::Tensor adaptive_nll_fused(const at::Tensor& hidden,
+                              const AdaptiveSoftmaxWeights& weights,
+                              const at::Tensor& targets);
+
 }  // namespace elliptical::ops

@@ -88,6 +88,27 @@ void check_residual_dropout_norm(const at::Tensor& x,
   check_dropout(op, dropout);
 }
 
+void check_feed_forward(const at::Tensor& x,
+                        const at::Tensor& up,
+                        const at::Tensor& up_bias,
+                        const at::Tensor& down,
+                        ElementDropout dropout) {
+  constexpr const char* op = "feed_forward";
+  check_rows(op, x);
+  check_like(op, "up", up, "x", x);
+  check_like(op, "up_bias", up_bias, "x", x);
+  check_like(op, "down", down, "x", x);
+  const int64_t C = x.size(-1);
+  TORCH_CHECK_VALUE(up.dim() == 2 && up.size(1) == C, op, ": up must be (F, C) = (F, ", C,
+                    "), got ", shape_text(up));
+  const int64_t F = up.size(0);
+  TORCH_CHECK_VALUE(up_bias.dim() == 1 && up_bias.size(0) == F, op, ": up_bias must be (F) = (", F,
+                    "), got ", shape_text(up_bias));
+  TORCH_CHECK_VALUE(down.dim() == 2 && down.size(0) == C && down.size(1) == F, op,
+                    ": down must be (C, F) = (", C, ", ", F, "), got ", shape_text(down));
+  check_dropout(op, dropout);
+}
+
 void check_embed(const at::Tensor& table,
                  const at::Tensor& tokens,
                  const at::Tensor& positions,

@@ -46,6 +46,14 @@ at::Tensor residual_dropout_norm_composite(const at::Tensor& x,
   return at::layer_norm(sum, {sum.size(-1)}, weight, norm_bias, eps);
 }
 
+at::Tensor feed_forward_composite(const at::Tensor& x,
+                                  const at::Tensor& up,
+                                  const at::Tensor& up_bias,
+                                  const at::Tensor& down,
+                                  ElementDropout dropout) {
+  return at::linear(bias_relu_dropout_composite(at::linear(x, up), up_bias, dropout), down);
+}
+
 at::Tensor embed_composite(const at::Tensor& table,
                            const at::Tensor& tokens,
                            const at::Tensor& positions,

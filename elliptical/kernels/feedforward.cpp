@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: MIT
+//
+// Tasks are blocks of rows. Factors of dropout are drawn a row at a time into a buffer that stays
+// in the first-level cache. Sums over rows (gradients of vectors) are made per task first, then
+// over tasks in their order: short sums keep digits, and nobody waits for a lock.
+#include "elliptical/kernels/feedforward.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "elliptical/kernels/simd_impl.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "elliptical/kernels/feedforward.cpp"
+#include "hwy/foreach_target.h"
+// After foreach_target, which re-includes this file:
+#include "elliptical/kernels/arena.h"
+#include "elliptical/kernels/philox-inl.h"
+#include "elliptical/kernels/vectors-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace elliptical::kernels {
+namespace HWY_NAMESPACE {
+namespace {
+
+/// Elements of a task: enough to pay for a task, few enough that the sums of many tasks stay small
+/// beside the matrix.
+constexpr int64_t kTaskElements = 1 << 15;
+
+/// Rows of a task, and how many tasks there are.
+struct RowTasks {
+  int64_t rows, rows_per_task, count;
+
+  explicit RowTasks(Rows size)
+      : rows(size.rows),
+        rows_per_task(std::max<int64_t>(16, kTaskElements / std::max<int64_t>(1, size.C))),
+        count((rows + rows_per_task - 1) / rows_per_task) {}
+  int64_t begin(int64_t task) const { return task * rows_per_task; }
+  int64_t end(int64_t task) const { return std::min(rows, begin(task) + rows_per_task); }
+};
+
+/// max(x, 0), NaN for NaN.
+HWY_INLINE Vec Relu(Vec x) {
+  const Tag tag;
+  return hn::IfThenZeroElse(hn::Le(x, hn::Zero(tag)), x);
+}
+
+/// sums[c] = sum over tasks of partial[task, c], for c in [0, width), in the order of tasks.
+void SumTasks(const float* partial,
+              int64_t tasks,
+              int64_t ld,
+              int64_t width,
+              float* sums,
+              const ParallelFor& parallel_for) {
+  constexpr int64_t kColumns = 512;
+  parallel_for((width + kColumns - 1) / kColumns, [&](int64_t first, int64_t last) {
+    const int64_t begin = first * kColumns, end = std::min(width, last * kColumns);
+    std::fill(sums + begin, sums + end, 0.0f);
+    for (int64_t task = 0; task < tasks; ++task) {
+      const float* row = partial + task * ld;
+      for (int64_t c = begin; c < end; ++c) sums[c] += row[c];
+    }
+  });
+}
+
+void BiasReluDropout(Rows size,
+                     const float* x,
+                     const float* bias,
+                     const ElementDropout& dropout,
+                     float* y,
+                     const ParallelFor& parallel_for) {
+  const RowTasks tasks(size);
+  const int64_t C = size.C;
+  parallel_for(tasks.count, [&](int64_t first, int64_t last) {
+    float* buffer;
+    const Arena arena({{&buffer, dropout.active() ? ElementFactorsRoom(C) : 0}});
+    for (int64_t r = tasks.begin(first); r < tasks.end(last - 1); ++r) {
+      const float* from = x + r * C;
+      float* to = y + r * C;
+      if (dropout.active()) {
+        const float* factor = ElementFactors(dropout, r * C, C, buffer);
+        ForVectors(C, [&](int64_t, auto load, auto store) HWY_ATTR {
+          store(hn::Mul(Relu(hn::Add(load(from), load(bias))), load(factor)), to);
+        });
+      } else {
+        ForVectors(C, [&](int64_t, auto load, auto store)
+                          HWY_ATTR { store(Relu(hn::Add(load(from), load(bias))), to); });
+      }
+    }
+  });
+}
+
+void BiasReluDropoutGradient(Rows size,
+                             const float* dy,
+                             const float* y,
+                             const ElementDropout& dropout,
+                             float* dx,
+                             float* d_bias,
+                             const ParallelFor& parallel_for) {
+  const RowTasks tasks(size);
+  const int64_t C = size.C;
+  float* partial;
+  const Arena arena({{&partial, tasks.count * C}});
+  parallel_for(tasks.count, [&](int64_t first, int64_t last) {
+    const Tag tag;
+    const Vec scale = hn::Set(tag, static_cast<float>(dropout.keep_scale));
+    for (int64_t task = first; task < last; ++task) {
+      float* sum = partial + task * C;
+      std::fill_n(sum, C, 0.0f);
+      for (int64_t r = tasks.begin(task); r < tasks.end(task); ++r) {
+        const float* above = dy + r * C;
+        const float* out = y + r * C;
+        float* to = dx + r * C;
+        ForVectors(C, [&](int64_t, auto load, auto store) HWY_ATTR {
+          const auto closed = hn::Le(load(out), hn::Zero(tag));
+          const Vec g = hn::IfThenZeroElse(closed, hn::Mul(load(above), scale));
+          store(g, to);
+          store(hn::Add(load(sum), g), sum);
+        });
+      }
+    }
+  });
+  if (d_bias) SumTasks(partial, tasks.count, C, C, d_bias, parallel_for);
+}
+
+/// s = residual + drop(x + bias) of one row.
+HWY_INLINE void ResidualRow(
+    const NormInputs& in, int64_t r, int64_t C, float* buffer, float* HWY_RESTRICT s) {
+  const Tag tag;
+  const float* x = in.x + r * C;
+  const float* residual = in.residual + r * C;
+  const float* factor =
+      in.dropout.active() ? ElementFactors(in.dropout, r * C, C, buffer) : nullptr;
+  ForVectors(C, [&](int64_t, auto load, auto store) HWY_ATTR {
+    Vec value = load(x);
+    if (in.bias) value = hn::Add(value, load(in.bias));
+    const Vec keep = factor ? load(factor) : hn::Set(tag, 1.0f);
+    store(hn::MulAdd(value, keep, load(residual)), s);
+  });
+}
+
+void ResidualDropoutNorm(Rows size,
+                         const NormInputs& in,
+                         float* y,
+                         float* normalised,
+                         float* rstd,
+                         const ParallelFor& parallel_for) {
+  const RowTasks tasks(size);
+  const int64_t C = size.C;
+  parallel_for(tasks.count, [&](int64_t first, int64_t last) {
+    const Tag tag;
+    float *buffer, *s;
+    const Arena arena({{&buffer, in.dropout.active() ? ElementFactorsRoom(C) : 0}, {&s, C}});
+    for (int64_t r = tasks.begin(first); r < tasks.end(last - 1); ++r) {
+      ResidualRow(in, r, C, buffer, s);
+      Vec sum = hn::Zero(tag);
+      ForVectors(C, [&](int64_t, auto load, auto) HWY_ATTR { sum = hn::Add(sum, load(s)); });
+      const float mean = hn::GetLane(hn::SumOfLanes(tag, sum)) / static_cast<float>(C);
+      const Vec centre = hn::Set(tag, mean);
+      Vec squares = hn::Zero(tag);
+      ForVectors(C, [&](int64_t i, auto load, auto) HWY_ATTR {
+        Vec d = hn::Sub(load(s), centre);
+        if (i + kLanes > C) d = hn::IfThenElseZero(hn::FirstN(tag, static_cast<size_t>(C - i)), d);
+        squares = hn::MulAdd(d, d, squares);
+      });
+      const float variance = hn::GetLane(hn::SumOfLanes(tag, squares)) / static_cast<float>(C);
+      const float inverse = 1.0f / std::sqrt(variance + static_cast<float>(in.eps));
+      const Vec unit = hn::Set(tag, inverse);
+      ForVectors(C, [&](int64_t, auto load, auto store) HWY_ATTR {
+        const Vec n = hn::Mul(hn::Sub(load(s), centre), unit);
+        if (normalised) store(n, normalised + r * C);
+        store(hn::MulAdd(n, load(in.weight), load(in.norm_bias)), y + r * C);
+      });
+      if (rstd) rstd[r] = inverse;
+    }
+  });
+}
+
+void ResidualDropoutNormGradient(Rows size,
+                                 const NormGradients& grad,
+                                 const ParallelFor& parallel_for) {
+  const RowTasks tasks(size);
+  const int64_t C = size.C;
+  float* partial;  // (tasks, 3, C): sums of d_weight, d_norm_bias, d_bias
+  const Arena arena({{&partial, tasks.count * 3 * C}});
+  parallel_for(tasks.count, [&](int64_t first, int64_t last) {
+    const Tag tag;
+    float* buffer;
+    const Arena own({{&buffer, grad.dropout.active() ? ElementFactorsRoom(C) : 0}});
+    for (int64_t task = first; task < last; ++task) {
+      float* sum_weight = partial + task * 3 * C;
+      float* sum_norm_bias = sum_weight + C;
+      float* sum_bias = sum_norm_bias + C;
+      std::fill_n(sum_weight, 3 * C, 0.0f);
+      for (int64_t r = tasks.begin(task); r < tasks.end(task); ++r) {
+        const float* dy = grad.dy + r * C;
+        const float* n = grad.normalised + r * C;
+        const float* factor =
+            grad.dropout.active() ? ElementFactors(grad.dropout, r * C, C, buffer) : nullptr;
+        // With g = dy * weight: ds = rstd * (g - mean(g) - n * mean(g n)).
+        Vec sum_g = hn::Zero(tag), sum_gn = hn::Zero(tag);
+        ForVectors(C, [&](int64_t, auto load, auto store) HWY_ATTR {
+          const Vec above = load(dy), value = load(n);
+          const Vec g = hn::Mul(above, load(grad.weight));
+          sum_g = hn::Add(sum_g, g);
+          sum_gn = hn::MulAdd(g, value, sum_gn);
+          store(hn::MulAdd(above, value, load(sum_weight)), sum_weight);
+          store(hn::Add(above, load(sum_norm_bias)), sum_norm_bias);
+        });
+        const float per_row = 1.0f / static_cast<float>(C);
+        const Vec mean_g = hn::Set(tag, hn::GetLane(hn::SumOfLanes(tag, sum_g)) * per_row);
+        const Vec mean_gn = hn::Set(tag, hn::GetLane(hn::SumOfLanes(tag, sum_gn)) * per_row);
+        const Vec unit = hn::Set(tag, grad.rstd[r]);
+        ForVectors(C, [&](int64_t, auto load, auto store) HWY_ATTR {
+          const Vec g = hn::Sub(hn::Mul(load(dy), load(grad.weight)), mean_g);
+          const Vec ds = hn::Mul(unit, hn::NegMulAdd(load(n), mean_gn, g));
+          const Vec dx = factor ? hn::Mul(ds, load(factor)) : ds;
+          store(ds, grad.d_residual + r * C);
+          store(dx, grad.dx + r * C);
+          store(hn::Add(load(sum_bias), dx), sum_bias);
+        });
+      }
+    }
+  });
+  SumTasks(partial, tasks.count, 3 * C, C, grad.d_weight, parallel_for);
+  SumTasks(partial + C, tasks.count, 3 * C, C, grad.d_norm_bias, parallel_for);
+  if (grad.d_bias) SumTasks(partial + 2 * C, tasks.count, 3 * C, C, grad.d_bias, parallel_for);
+}
+
+void Embed(Rows size, const EmbedInputs& in, float* y, const ParallelFor& parallel_for) {
+  const RowTasks tasks(size);
+  const int64_t C = size.C;
+  parallel_for(tasks.count, [&](int64_t first, int64_t last) {
+    const Tag tag;
+    const Vec scale = hn::Set(tag, static_cast<float>(in.scale));
+    float* buffer;
+    const Arena arena({{&buffer, in.dropout.active() ? ElementFactorsRoom(C) : 0}});
+    for (int64_t r = tasks.begin(first); r < tasks.end(last - 1); ++r) {
+      const float* row = in.table + in.tokens[r] * C;
+      const float* position = in.positions + r % in.N * C;
+      const float* factor =
+          in.dropout.active() ? ElementFactors(in.dropout, r * C, C, buffer) : nullptr;
+      ForVectors(C, [&](int64_t, auto load, auto store) HWY_ATTR {
+        const Vec value = hn::MulAdd(load(row), scale, load(position));
+        store(factor ? hn::Mul(value, load(factor)) : value, y + r * C);
+      });
+    }
+  });
+}
+
+void ScaledDropout(int64_t count,
+                   const float* x,
+                   double factor,
+                   const ElementDropout& dropout,
+                   float* y,
+                   const ParallelFor& parallel_for) {
+  constexpr int64_t kPiece = 4096;  // elements whose factors are drawn at once
+  const int64_t pieces = (count + kPiece - 1) / kPiece;
+  parallel_for(pieces, [&](int64_t first, int64_t last) {
+    const Tag tag;
+    const Vec scale = hn::Set(tag, static_cast<float>(factor));
+    float* buffer;
+    const Arena arena({{&buffer, dropout.active() ? ElementFactorsRoom(kPiece) : 0}});
+    for (int64_t piece = first; piece < last; ++piece) {
+      const int64_t begin = piece * kPiece, size = std::min(kPiece, count - begin);
+      const float* keep = dropout.active() ? ElementFactors(dropout, begin, size, buffer) : nullptr;
+      ForVectors(size, [&](int64_t, auto load, auto store) HWY_ATTR {
+        const Vec value = hn::Mul(load(x + begin), scale);
+        store(keep ? hn::Mul(value, load(keep)) : value, y + begin);
+      });
+    }
+  });
+}
+
+}  // namespace
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace HWY_NAMESPACE
+}  // namespace elliptical::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace elliptical::kernels {
+
+HWY_EXPORT(BiasReluDropout);
+HWY_EXPORT(BiasReluDropoutGradient);
+HWY_EXPORT(ResidualDropoutNorm);
+HWY_EXPORT(ResidualDropoutNormGradient);
+HWY_EXPORT(Embed);
+HWY_EXPORT(ScaledDropout);
+
+void bias_relu_dropout_forward(Rows size,
+                               const float* x,
+                               const float* bias,
+                               const ElementDropout& dropout,
+                               float* y,
+                               const ParallelFor& parallel_for) {
+  HWY_DISPATCH_TABLE(BiasReluDropout)
+  [simd_chosen().GetIndex()](size, x, bias, dropout, y, parallel_for);
+}
+
+void bias_relu_dropout_backward(Rows size,
+                                const float* dy,
+                                const float* y,
+                                const ElementDropout& dropout,
+                                float* dx,
+                                float* d_bias,
+                                const ParallelFor& parallel_for) {
+  HWY_DISPATCH_TABLE(BiasReluDropoutGradient)
+  [simd_chosen().GetIndex()](size, dy, y, dropout, dx, d_bias, parallel_for);
+}
+
+void residual_dropout_norm_forward(Rows size,
+                                   const NormInputs& in,
+                                   float* y,
+                                   float* normalised,
+                                   float* rstd,
+                                   const ParallelFor& parallel_for) {
+  HWY_DISPATCH_TABLE(ResidualDropoutNorm)
+  [simd_chosen().GetIndex()](size, in, y, normalised, rstd, parallel_for);
+}
+
+void residual_dropout_norm_backward(Rows size,
+                                    const NormGradients& grad,
+                                    const ParallelFor& parallel_for) {
+  HWY_DISPATCH_TABLE(ResidualDropoutNormGradient)
+  [simd_chosen().GetIndex()](size, grad, parallel_for);
+}
+
+void embed_forward(Rows size, const EmbedInputs& in, float* y, const ParallelFor& parallel_for) {
+  HWY_DISPATCH_TABLE(Embed)[simd_chosen().GetIndex()](size, in, y, parallel_for);
+}
+
+void scaled_dropout(int64_t count,
+                    const float* x,
+                    double factor,
+                    const ElementDropout& dropout,
+                    float* y,
+                    const ParallelFor& parallel_for) {
+  HWY_DISPATCH_TABLE(ScaledDropout)
+  [simd_chosen().GetIndex()](count, x, factor, dropout, y, parallel_for);
+}
+
+}  // namespace elliptical::kernels
+#endif  // HWY_ONCE

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+//
+// The layers between the matrix products of a transformer block, forward and backward, each in one
+// pass over memory. Everything is contiguous float32: matrices (rows, C), vectors (C). Dropout
+// multiplies element i of the call's matrix by 0 or 1 / (1 - p), computed again in the backward.
+//
+//   bias_relu_dropout      y = drop(max(x + bias, 0))
+//   residual_dropout_norm  y = normalised * weight + norm_bias,
+//                          normalised = (s - mean(s)) * rstd,  s = residual + drop(x + bias)
+//   embed                  y[t] = drop(scale * table[tokens[t]] + positions[t % N])
+//
+// Same bits for any number of threads; the same mask for any instruction set. The slow, obvious
+// versions are ops/feedforward_composite.cpp.
+#pragma once
+
+#include <cstdint>
+
+#include "elliptical/kernels/dropout.h"
+#include "elliptical/kernels/parallel.h"
+
+namespace elliptical::kernels {
+
+struct Rows {
+  int64_t rows = 0, C = 0;
+};
+
+/// y may be x.
+void bias_relu_dropout_forward(Rows size,
+                               const float* x,
+                               const float* bias,
+                               const ElementDropout& dropout,
+                               float* y,
+                               const ParallelFor& parallel_for);
+
+/// y is the forward's result: what is 0 there was dropped or negative. dx may be dy. d_bias may be
+/// null.
+void bias_relu_dropout_backward(Rows size,
+                                const float* dy,
+                                const float* y,
+                                const ElementDropout& dropout,
+                                float* dx,
+                                float* d_bias,
+                                const ParallelFor& parallel_for);
+
+struct NormInputs {
+  const float* x = nullptr;
+  const float* bias = nullptr;  ///< null: none
+  const float* residual = nullptr;
+  const float* weight = nullptr;
+  const float* norm_bias = nullptr;
+  double eps = 0;
+  ElementDropout dropout;
+};
+
+/// Writes y and, unless null, what the backward needs: normalised (rows, C) and rstd (rows).
+void residual_dropout_norm_forward(Rows size,
+                                   const NormInputs& in,
+                                   float* y,
+                                   float* normalised,
+                                   float* rstd,
+                                   const ParallelFor& parallel_for);
+
+struct NormGradients {
+  const float* dy = nullptr;
+  const float* normalised = nullptr;  ///< of the forward, with rstd
+  const float* rstd = nullptr;
+  const float* weight = nullptr;
+  ElementDropout dropout;
+  float* dx = nullptr;
+  float* d_residual = nullptr;
+  float* d_bias = nullptr;  ///< null: there is none
+  float* d_weight = nullptr;
+  float* d_norm_bias = nullptr;
+};
+
+void residual_dropout_norm_backward(Rows size,
+                                    const NormGradients& grad,
+                                    const ParallelFor& parallel_for);
+
+struct EmbedInputs {
+  const float* table = nullptr;      ///< (V, C)
+  const int64_t* tokens = nullptr;   ///< (rows)
+  const float* positions = nullptr;  ///< (N, C)
+  int64_t N = 1;
+  double scale = 1;
+  ElementDropout dropout;
+};
+
+void embed_forward(Rows size, const EmbedInputs& in, float* y, const ParallelFor& parallel_for);
+
+/// y = factor * drop(x): dropout itself, its gradient, and the gradient of embed's rows. y may be
+/// x.
+void scaled_dropout(int64_t count,
+                    const float* x,
+                    double factor,
+                    const ElementDropout& dropout,
+                    float* y,
+                    const ParallelFor& parallel_for);
+
+}  // namespace elliptical::kernels

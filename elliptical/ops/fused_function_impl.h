@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+//
+// What the fused layers' autograd functions share: when they apply, and how they refuse what they
+// can not do.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <c10/util/Exception.h>
+
+#include "elliptical/kernels/dropout.h"
+#include "elliptical/ops/dropout.h"
+
+namespace elliptical::ops {
+
+/// True when the kernels can take tensors like this one: dense float32 on the CPU, outside of
+/// torch.func transforms, which refuse autograd functions written in C++.
+inline bool fused_layer_applies(const at::Tensor& x) {
+  return x.device().is_cpu() && x.scalar_type() == at::kFloat && x.layout() == at::kStrided &&
+         !c10::impl::tls_is_dispatch_key_included(c10::DispatchKey::FuncTorchDynamicLayerFrontMode);
+}
+
+/// Called first in a backward: it computes values, not a graph of them.
+inline void refuse_second_derivative(const char* op) {
+  TORCH_CHECK_NOT_IMPLEMENTED(!at::GradMode::is_enabled(), op,
+                              ": the fused form has no second derivative (use ", op,
+                              "_composite, or double precision)");
+}
+
+inline kernels::ElementDropout dropout_rule(ElementDropout dropout) {
+  return {dropout.p, static_cast<uint64_t>(dropout.seed)};
+}
+
+}  // namespace elliptical::ops
