@@ -15,14 +15,6 @@ constexpr int kWarmUpRounds = 2;
 /// A peer only has to compute the same function; how exactly is its own business.
 constexpr double kPeerErrorLimit = 1e-3;
 
-Timing summary(std::vector<double> seconds) {
-  std::sort(seconds.begin(), seconds.end());
-  const size_t middle = seconds.size() / 2;
-  const double median =
-      seconds.size() % 2 ? seconds[middle] : 0.5 * (seconds[middle - 1] + seconds[middle]);
-  return {seconds.front(), median, static_cast<int>(seconds.size())};
-}
-
 double worst(const std::vector<TensorError>& found) {
   double error = 0;
   for (const TensorError& e : found) error = std::max(error, e.error);
@@ -42,6 +34,14 @@ std::string describe_excess(const std::vector<TensorError>& found) {
 
 }  // namespace
 
+Timing summarize(std::vector<double> seconds) {
+  std::sort(seconds.begin(), seconds.end());
+  const size_t middle = seconds.size() / 2;
+  const double median =
+      seconds.size() % 2 ? seconds[middle] : 0.5 * (seconds[middle - 1] + seconds[middle]);
+  return {seconds.front(), median, static_cast<int>(seconds.size())};
+}
+
 std::vector<Timing> measure(const std::vector<Contestant*>& contestants,
                             Pass pass,
                             const MeasureOptions& options) {
@@ -58,7 +58,7 @@ std::vector<Timing> measure(const std::vector<Contestant*>& contestants,
     }
   }
   std::vector<Timing> timings;
-  for (auto& times : seconds) timings.push_back(summary(std::move(times)));
+  for (auto& times : seconds) timings.push_back(summarize(std::move(times)));
   return timings;
 }
 

@@ -25,6 +25,9 @@ struct Timing {
   int calls = 0;
 };
 
+/// Minimum and median of at least one call.
+Timing summarize(std::vector<double> seconds);
+
 /// Two warm-up rounds, then rounds in which each contestant is called once, in the order given. One
 /// Timing per contestant.
 std::vector<Timing> measure(const std::vector<Contestant*>& contestants,

@@ -11,24 +11,9 @@
 #include <vector>
 
 #include "bench/contestant.h"
+#include "bench/line_process.h"
 
 namespace elliptical::bench {
-
-/// A child process that answers one line for each line it gets.
-class LineProcess {
- public:
-  explicit LineProcess(const std::vector<std::string>& command);
-  ~LineProcess();
-  LineProcess(const LineProcess&) = delete;
-  LineProcess& operator=(const LineProcess&) = delete;
-
-  /// The child's answer, or an empty line when it is gone.
-  std::string ask(const std::string& line);
-
- private:
-  int pid_ = -1;
-  int socket_ = -1;  ///< the child's standard input and output
-};
 
 class OnnxRuntimePeer : public Contestant {
  public:

@@ -12,6 +12,7 @@
 #include "bench/measure.h"
 #include "elliptical/base/errors.h"
 #include "elliptical/cli/arguments.h"
+#include "elliptical/cli/bench_training.h"
 #include "elliptical/cli/machine.h"
 #include "elliptical/cli/table.h"
 
@@ -22,6 +23,7 @@ using bench::Comparison;
 using bench::Pass;
 
 struct BenchOptions {
+  std::string what = "attention";
   std::string format = "table";
   std::vector<std::string> peers = {"sdpa"};
   std::string case_substring;
@@ -155,17 +157,7 @@ void print_records(const std::vector<Comparison>& comparisons,
     std::cout << records.dump(2) << "\n";
     return;
   }
-  Table table;
-  for (const auto& [key, value] : records.front().items()) table.columns.push_back(key);
-  for (const auto& json : records) {
-    std::vector<std::string>& cells = table.rows.emplace_back();
-    for (const auto& value : json) {
-      cells.push_back(value.is_null()     ? ""
-                      : value.is_string() ? value.get<std::string>()
-                                          : value.dump());
-    }
-  }
-  print_csv(std::cout, table);
+  print_csv(std::cout, records_table(records));
 }
 
 }  // namespace
@@ -173,8 +165,11 @@ void print_records(const std::vector<Comparison>& comparisons,
 int bench(const Arguments& arguments) {
   BenchOptions options;
   bool list_only = false;
-  CLI::App app("Our attention against its peers, calls interleaved, answers checked first.",
-               "bench");
+  CLI::App app("Our attention or training against peers, calls interleaved.", "bench");
+  app.add_option("--what", options.what,
+                 "attention (the op), or training (steps of the language model, against PyTorch)")
+      ->check(one_of({"attention", "training"}))
+      ->capture_default_str();
   app.add_option("--format", options.format, "How to print the results")
       ->check(one_of({"table", "json", "csv"}));
   app.add_option(
@@ -197,11 +192,18 @@ int bench(const Arguments& arguments) {
   app.add_flag("--list", list_only, "Print the names of the cases, measure nothing");
   if (!parse(app, arguments)) return 0;
 
+  if (options.threads > 0) at::set_num_threads(options.threads);
+  if (options.what == "training") {
+    return bench_training({.format = options.format,
+                           .trainer_substring = options.case_substring,
+                           .repeats = options.measure.repeats,
+                           .quick = options.quick,
+                           .list_only = list_only});
+  }
   if (list_only) {
     for (const bench::Case& c : chosen_cases(options)) std::cout << c.name() << "\n";
     return 0;
   }
-  if (options.threads > 0) at::set_num_threads(options.threads);
   const std::vector<Comparison> comparisons = run(options);
   const Machine machine = this_machine();
   options.format == "table" ? print_table(comparisons, machine)

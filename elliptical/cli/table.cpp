@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <nlohmann/json.hpp>
 #include <ostream>
 
 namespace elliptical::cli {
@@ -56,6 +57,20 @@ void print_text(std::ostream& stream, const Table& table) {
 void print_csv(std::ostream& stream, const Table& table) {
   print_csv_row(stream, table.columns);
   for (const auto& row : table.rows) print_csv_row(stream, row);
+}
+
+Table records_table(const nlohmann::ordered_json& records) {
+  Table table;
+  for (const auto& [key, value] : records.front().items()) table.columns.push_back(key);
+  for (const auto& json : records) {
+    std::vector<std::string>& cells = table.rows.emplace_back();
+    for (const auto& value : json) {
+      cells.push_back(value.is_null()     ? ""
+                      : value.is_string() ? value.get<std::string>()
+                                          : value.dump());
+    }
+  }
+  return table;
 }
 
 }  // namespace elliptical::cli

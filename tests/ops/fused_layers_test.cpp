@@ -121,6 +121,7 @@ TEST(FusedLayers, ThreadsDoNotChangeABit) {
       at::set_num_threads(threads);
       const Tensors got = support::values_and_gradients(layer.fused, inputs);
       for (size_t i = 0; i < got.size(); ++i) {
+        if (!got[i].defined()) continue;
         EXPECT_TRUE(got[i].equal(expected[i])) << layer.name << ", " << threads << ", tensor " << i;
       }
     }
@@ -143,7 +144,7 @@ TEST(FusedLayers, ChunksOfTheFeedForwardDrawOneMask) {
 TEST(FusedLayers, StridedInputsAndMoreDimensions) {
   torch::manual_seed(14);
   const at::Tensor x = torch::randn({3, 5, 8}).transpose(0, 1),
-                   bias = torch::randn({16})[torch::indexing::Slice(0, 16, 2)];
+                   bias = torch::randn({16}).slice(0, 0, 16, 2);
   EXPECT_TRUE(ops::bias_relu_dropout(x, bias, kDropout)
                   .allclose(ops::bias_relu_dropout_composite(x, bias, kDropout)));
   const at::Tensor up = torch::randn({8, 6}).t(), down = torch::randn({6, 8}).t();

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+//
+// Training steps of the language model against the same model in PyTorch eager
+// (bench/peers/lm_training.py, a child process), in turns, step by step. A step is forward,
+// backward, clipping of the gradient norm and Adam, with dropout, on the same shapes; targets
+// follow Zipf's law, so that every cluster of the adaptive softmax has work.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/measure.h"
+
+namespace elliptical::bench {
+
+/// LM small by default.
+struct TrainingCase {
+  int64_t vocabulary_size = 33278;
+  int64_t batch = 8, window = 256;
+  int64_t num_layers = 16, dim = 128, num_heads = 8, feedforward_dim = 2048;
+  double dropout = 0.1;
+
+  int64_t num_tokens() const { return batch * window; }
+};
+
+/// Somebody who trains.
+class Trainer {
+ public:
+  virtual ~Trainer() = default;
+  virtual std::string name() const = 0;  ///< "elliptical", "softmax", "torch elliptical", ...
+  virtual int64_t num_parameters() const = 0;
+  /// One step, in seconds. `loss` is the loss before it.
+  virtual double step(double& loss) = 0;
+};
+
+std::unique_ptr<Trainer> make_our_trainer(const TrainingCase& shape, const std::string& attention);
+/// Throws std::runtime_error when the peer can not be started.
+std::unique_ptr<Trainer> make_torch_trainer(const TrainingCase& shape,
+                                            const std::string& attention,
+                                            int num_threads);
+
+struct TrainingResult {
+  TrainingCase shape;
+  std::string trainer;
+  int64_t num_parameters = 0;
+  Timing timing;  ///< seconds per step
+  double loss = 0;
+
+  double tokens_per_second() const { return static_cast<double>(shape.num_tokens()) / timing.min; }
+};
+
+/// A ratio that is to be shown: how many times as fast `ours` is as `peer`.
+struct TrainingTarget {
+  const char* ours;
+  const char* peer;
+  double must;
+};
+const std::vector<TrainingTarget>& training_targets();
+
+/// Everybody in turns, after two steps to warm up.
+std::vector<TrainingResult> measure_training(const TrainingCase& shape,
+                                             const std::vector<Trainer*>& trainers,
+                                             int repeats);
+
+}  // namespace elliptical::bench
