@@ -246,13 +246,20 @@ void Forward(const Inputs& in,
              const ParallelFor& parallel_for) {
   const AttentionSizes& sizes = in.sizes;
   const Dropout dropout(in.dropout_p, in.dropout_seed);
-  const int64_t blocks = ceil_div(sizes.N, kQueryBlock);
-  share_tasks(sizes.B * sizes.H * blocks, parallel_for, [&](TaskQueue& queue) {
+  // A task is a run of query blocks of one head, the whole head where there are many: its keys and
+  // values are then read from memory once.
+  constexpr int64_t kEnoughTasks = 32;
+  const int64_t heads = sizes.B * sizes.H, blocks = ceil_div(sizes.N, kQueryBlock);
+  const int64_t pieces =
+      heads == 0 || blocks == 0 ? 0 : std::clamp<int64_t>(kEnoughTasks / heads, 1, blocks);
+  share_tasks(heads * pieces, parallel_for, [&](TaskQueue& queue) {
     Scratch scratch(sizes);
     for (int64_t task = queue.take(); task >= 0; task = queue.take()) {
-      const Head head(in, task / blocks / sizes.H, task / blocks % sizes.H);
-      AttendQueries(head, query_slice(sizes.N, kLanes, blocks, task % blocks), dropout, out,
-                    scratch);
+      const Head head(in, task / pieces / sizes.H, task / pieces % sizes.H);
+      const Slice mine = balanced_slice(blocks, pieces, task % pieces);
+      for (int64_t block = mine.begin; block < mine.end; ++block) {
+        AttendQueries(head, query_slice(sizes.N, kLanes, blocks, block), dropout, out, scratch);
+      }
     }
   });
 }
