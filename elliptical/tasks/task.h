@@ -24,11 +24,14 @@
 
 namespace elliptical::tasks {
 
+class EvalSet;
+
 struct Batch {
   at::Tensor input;       ///< what the model gets: tokens (B, N), pictures (B, 3, H, W)
   at::Tensor target;      ///< what it should say
   at::Tensor category;    ///< per target, kinds of targets that are scored apart; may be undefined
   int64_t num_units = 0;  ///< tokens or pictures in it, for rates
+  const EvalSet* set = nullptr;  ///< the evaluation it belongs to, which says how it is scored
 };
 
 /// Sums that an evaluation collects; a task turns them into metrics at the end. They are added in

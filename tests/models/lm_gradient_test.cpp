@@ -88,10 +88,10 @@ TEST(LmGradient, TiedTableGetsBothSides) {
   EXPECT_TRUE(torch::allclose(table.grad(), input_side + output_side, 1e-4, 1e-6));
 }
 
-class LmOverfit : public ::testing::TestWithParam<std::string> {};
+class LmOverfit : public ::testing::TestWithParam<AttentionVariant> {};
 
 TEST_P(LmOverfit, OneBatch) {
-  const auto model = make_small_lm(AttentionVariant{.attention = GetParam()});
+  const auto model = make_small_lm(GetParam());
   const at::Tensor tokens = some_tokens(2, 12), targets = some_tokens(2, 12, 9);
   torch::optim::Adam adam(model->parameters(), torch::optim::AdamOptions(1e-2));
   double last = 0.0;
@@ -105,10 +105,12 @@ TEST_P(LmOverfit, OneBatch) {
   EXPECT_LT(last, 0.05);  // from log(50) = 3.9
 }
 
-INSTANTIATE_TEST_SUITE_P(All,
-                         LmOverfit,
-                         ::testing::Values("elliptical", "softmax"),
-                         [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(
+    All,
+    LmOverfit,
+    ::testing::Values(AttentionVariant{.name = "softmax", .attention = "softmax"},
+                      AttentionVariant{.name = "elliptical", .attention = "elliptical"}),
+    support::VariantName{});
 
 }  // namespace
 }  // namespace elliptical::models

@@ -43,8 +43,9 @@ TEST_P(AttentionConformance, FutureTokensLeaveThePastBitEqual) {
     changed.narrow(1, t, N - t).add_(1.5);
     const at::Tensor after = stack.forward(changed);
     EXPECT_FALSE(at::equal(after.select(1, t), before.select(1, t)));
-    // The released form is known to see the future; that it does is documented here.
-    EXPECT_EQ(at::equal(after.narrow(1, 0, t), before.narrow(1, 0, t)), !GetParam().leaks)
+    // The released form is known to see the future; that it does is documented here. Token 0 sees
+    // only itself, whatever the metric.
+    EXPECT_EQ(at::equal(after.narrow(1, 0, t), before.narrow(1, 0, t)), !GetParam().leaks || t == 1)
         << "token " << t;
   }
 }

@@ -59,6 +59,7 @@ TEST(AttentionGolden, EllipticalPrefixEndsAsTheSequenceDoes) {
   // The last query sees all tokens in both scopes; the row comes from the table above.
   AttentionContext context;
   context.is_causal = true;
+  context.previous_q = kQ;
   context.previous_v = kVPrevious;
   const at::Tensor out =
       make_elliptical_mixer({}, second_layer(true))->mix({kQ, kK, kV, kV}, context, nullptr);

@@ -16,7 +16,7 @@ AttentionStack::AttentionStack(const ChosenOptions& options, nn::AttentionShape 
     layers.push_back(nn::make_attention(options, shape));
     for (auto& item : layers.back()->named_parameters()) {
       if (item.value().dim() != 2) continue;
-      nn::fill_normal(item.value(), 0.0, 0.5, RandomKey(1).derive(layer).derive(item.key()));
+      nn::fill_normal(item.value(), 0.0, 0.3, RandomKey(1).derive(layer).derive(item.key()));
     }
   }
 }

@@ -14,7 +14,7 @@
 namespace elliptical::support {
 
 struct AttentionStack {
-  /// dim and num_heads of `shape`, three layers, weights of order 1 from a fixed seed.
+  /// dim and num_heads of `shape`, three layers, weights N(0, 0.3^2) from a fixed seed.
   AttentionStack(const ChosenOptions& options, nn::AttentionShape shape);
 
   at::Tensor forward(at::Tensor x, nn::AttentionContext& context) const;

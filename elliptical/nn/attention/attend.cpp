@@ -5,32 +5,30 @@
 #include <torch/torch.h>
 
 #include <cmath>
+#include <limits>
 
 #include "elliptical/ops/attention.h"
 
 namespace elliptical::nn {
 namespace {
 
-/// The probabilities, (B, H, N, M), from the logits and their logsumexp.
+/// The probabilities, (B, H, N, M); rows that see nothing are 0.
 at::Tensor probabilities(const HeadMixer::Heads& heads,
                          const std::optional<at::Tensor>& metric,
                          const ops::AttentionOptions& options) {
-  ops::AttentionOptions plain = options;
-  plain.dropout_p = 0.0;
-  const at::Tensor lse =
-      std::get<1>(ops::attention_with_lse(heads.q, heads.k, heads.v, metric, plain)).unsqueeze(-1);
+  const int64_t N = heads.q.size(2), M = heads.k.size(2);
   const double scale =
       options.scale.value_or(1.0 / std::sqrt(static_cast<double>(heads.q.size(3))));
-  const at::Tensor q = metric ? heads.q * *metric : heads.q;
-  const at::Tensor p = ((q * scale).matmul(heads.k.transpose(-2, -1)) - lse).exp();
-  const int64_t N = q.size(2), M = heads.k.size(2);
+  const at::Tensor q = (metric ? heads.q * *metric : heads.q) * scale;
   at::Tensor seen = at::ones({N, M}, at::kBool);
   if (options.is_causal) seen = seen.tril(M - N);
   if (options.key_lengths) {
     const at::Tensor real = at::arange(M) < options.key_lengths->unsqueeze(-1);  // (B, M)
     seen = seen.logical_and(real.unsqueeze(1).unsqueeze(1));
   }
-  return at::where(seen.logical_and(at::isfinite(lse)), p, 0.0);
+  const at::Tensor logits = at::where(seen, q.matmul(heads.k.transpose(-2, -1)),
+                                      -std::numeric_limits<double>::infinity());
+  return at::where(seen, logits.softmax(-1), 0.0);
 }
 
 }  // namespace

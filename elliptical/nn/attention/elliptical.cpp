@@ -111,12 +111,12 @@ at::Tensor EllipticalMixer::metric(const Heads& heads, const AttentionContext& c
   if (from.estimator == MetricEstimator::kRandom) {
     call.generator = at::detail::createCPUGenerator(context.seed("metric"));
   }
-  return ops::metric({.v = heads.v_new,
-                      .v_prev = context.previous_v,
-                      .q = heads.q,
-                      .k = heads.k,
-                      .q_prev = context.previous_q},
-                     call);
+  ops::MetricInputs inputs{.v = heads.v_new, .q = heads.q, .k = heads.k};
+  if (reads_tokens(from.estimator)) {
+    inputs.v_prev = context.previous_v;
+    inputs.q_prev = context.previous_q;
+  }
+  return ops::metric(inputs, call);
 }
 
 at::Tensor EllipticalMixer::stream_metric(const Heads& heads,

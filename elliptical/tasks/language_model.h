@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+//
+// Language modelling: predict each next word of a text. Training reads the text in equal columns,
+// in order, window after window; there is no shuffling. What is measured is the perplexity exp(mean
+// -log p(next word)), whole and, under word swap, apart for targets that were swapped and for clean
+// targets in a swapped context.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "elliptical/data/text/corpus.h"
+#include "elliptical/models/lm.h"
+#include "elliptical/tasks/task.h"
+
+namespace elliptical::tasks {
+
+struct TextDataOptions {
+  std::string name = "small-language";
+  int64_t max_words = 0;
+  std::optional<int64_t> train_lines;
+
+  void visit(FieldList& fields);
+};
+
+/// The text that the options name.
+data::Corpus open_text(const TextDataOptions& options);
+
+struct LanguageModelOptions : Options {
+  TextDataOptions data;
+  int64_t batch_size = 96;
+  models::LmOptions model;
+
+  void visit(FieldList& fields) override;
+  std::unique_ptr<Options> clone() const override;
+  /// Two small layers on a few lines of the built-in language: seconds.
+  void shrink();
+};
+
+class LanguageModelTask : public Task {
+ public:
+  LanguageModelTask(const LanguageModelOptions& options, uint64_t seed);
+  /// On another text than the options name.
+  LanguageModelTask(const LanguageModelOptions& options, data::Corpus corpus, uint64_t seed);
+
+  torch::nn::Module& model() override { return *model_; }
+  const char* unit() const override { return "tokens"; }
+  int64_t num_train_units() const override;
+  std::map<std::string, std::string> data_fingerprint() const override;
+  std::map<std::string, LabelValue> labels() const override;
+
+  Batch train_batch(int64_t step) const override;
+  at::Tensor loss(const Batch& batch, RandomKey random) override;
+
+  std::unique_ptr<EvalSet> eval_set(Options& options) override;
+  std::unique_ptr<Options> make_eval_options() const override;
+  void score(const Batch& batch, Scores& scores, Dump* dump) override;
+  std::vector<Record> metrics(const Scores& scores) const override;
+
+  models::Lm& lm() { return *model_; }
+  const data::Corpus& corpus() const { return corpus_; }
+
+ private:
+  LanguageModelOptions options_;
+  data::Corpus corpus_;
+  std::shared_ptr<models::Lm> model_;
+};
+
+/// For the table: what training costs, and the task on made-up data of the same vocabulary.
+Cost lm_cost(const Options& options);
+std::unique_ptr<Task> rehearse_lm(const Options& options);
+
+}  // namespace elliptical::tasks

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+//
+// How a language model is measured on a stream of tokens:
+//
+//   block    equal columns, consecutive windows, every target counts
+//   sliding  one window that moves by `stride`, only the new targets count: full context for all
+//   stream   the windows of `block`, fed token by token through the cache
+//
+// With or without word swap, and with the metric of elliptical attention over the scope that the
+// model was trained with or over another one.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "elliptical/data/corrupt/word_swap.h"
+#include "elliptical/data/text/corpus.h"
+#include "elliptical/nn/attention/attention.h"
+#include "elliptical/tasks/task.h"
+#include "elliptical/tasks/token_windows.h"
+
+namespace elliptical::tasks {
+
+struct LmEvalOptions : Options {
+  data::Split split = data::Split::kValid;
+  std::string method = "block";
+  std::optional<int64_t> window;
+  int64_t columns = 10;
+  int64_t stride = 1;
+  int64_t batch_size = 32;
+  std::optional<ops::MetricScope> metric_scope;  ///< absent: as trained
+  double swap_rate = 0.0;
+  int64_t swap_seed = 1;
+  data::SwapProfile swap_profile = data::SwapProfile::kStrict;
+  data::SwapUnit swap_unit = data::SwapUnit::kLine;
+
+  void visit(FieldList& fields) override;
+  std::unique_ptr<Options> clone() const override;
+};
+
+class LmEvalSet : public EvalSet {
+ public:
+  /// `window` is the model's, `model_labels` what it says about itself. Throws ConfigError when the
+  /// options do not go together, DataError when the split is too short.
+  LmEvalSet(const data::Corpus& corpus,
+            const LmEvalOptions& options,
+            int64_t window,
+            const std::map<std::string, LabelValue>& model_labels);
+
+  int64_t size() const override;
+  Batch get(int64_t index) const override;
+  std::map<std::string, LabelValue> labels() const override { return labels_; }
+
+  bool streams() const { return options_.method == "stream"; }
+  /// 1 where a token of the stream was swapped; empty without damage.
+  const std::vector<uint8_t>& swapped() const { return swapped_; }
+  std::optional<ops::MetricScope> metric_scope() const { return options_.metric_scope; }
+
+ private:
+  void swap_words(const data::Corpus& corpus);
+
+  LmEvalOptions options_;
+  int64_t window_;
+  std::map<std::string, LabelValue> labels_;
+  std::vector<int32_t> tokens_;
+  std::vector<uint8_t> swapped_;
+  std::vector<WindowBatch> sliding_;
+};
+
+/// A batch of windows: input (B, N), target (B, N) with -1 where it does not count, category (B, N)
+/// the place of each target in the stream.
+Batch make_token_batch(const std::vector<int32_t>& tokens, const WindowBatch& windows);
+
+}  // namespace elliptical::tasks
