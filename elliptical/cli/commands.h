@@ -19,7 +19,13 @@ struct Command {
 };
 
 int bench(const Arguments& arguments);
+int config(const Arguments& arguments);
+int demo(const Arguments& arguments);
+int eval(const Arguments& arguments);
+int fork(const Arguments& arguments);
 int info(const Arguments& arguments);
 int list(const Arguments& arguments);
+int resume(const Arguments& arguments);
+int train(const Arguments& arguments);
 
 }  // namespace elliptical::cli

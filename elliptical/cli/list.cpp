@@ -6,10 +6,32 @@
 
 #include "elliptical/cli/arguments.h"
 #include "elliptical/cli/table.h"
+#include "elliptical/data/catalog.h"
+#include "elliptical/data/text/small_language.h"
 #include "elliptical/kernels/simd.h"
+#include "elliptical/nn/attention/attention.h"
+#include "elliptical/tasks/task.h"
 
 namespace elliptical::cli {
 namespace {
+
+Table attention_table() {
+  Table table{.columns = {"attention", "causal", "padding", "what it is"}};
+  for (const nn::AttentionEntry& entry : nn::attention_table()) {
+    table.rows.push_back(
+        {entry.name, entry.causal ? "yes" : "no", entry.padding ? "yes" : "no", entry.description});
+  }
+  return table;
+}
+
+Table data_table() {
+  Table table{.columns = {"data", "here", "what it is"}};
+  table.rows.push_back({std::string(data::kSmallLanguage), "yes", "a made-up language, generated"});
+  for (const data::DataSet& set : data::catalog()) {
+    table.rows.push_back({set.name, data::locate_data(set.name) ? "yes" : "no", set.description});
+  }
+  return table;
+}
 
 Table simd_table() {
   const std::vector<std::string> runnable = kernels::simd_targets();
@@ -22,21 +44,44 @@ Table simd_table() {
   return table;
 }
 
+Table tasks_table() {
+  Table table{.columns = {"task", "what it is"}};
+  for (const tasks::TaskEntry& entry : tasks::task_table()) {
+    table.rows.push_back({entry.name, entry.description});
+  }
+  return table;
+}
+
+struct Listing {
+  const char* name;
+  Table (*table)();
+};
+constexpr std::array kListings = {Listing{"attention", attention_table},
+                                  Listing{"data", data_table}, Listing{"simd", simd_table},
+                                  Listing{"tasks", tasks_table}};
+
 }  // namespace
 
 int list(const Arguments& arguments) {
   CLI::App app("What there is to choose from.", "list");
   std::string what;
   std::string format = "table";
+  std::vector<std::string> names;
+  for (const Listing& listing : kListings) names.emplace_back(listing.name);
   app.add_option("WHAT", what,
-                 "simd: instruction sets of the kernels (force one: ELLIPTICAL_SIMD=avx2)")
+                 "attention variants, data sets, tasks, or simd: instruction sets of the kernels "
+                 "(force one: "
+                 "ELLIPTICAL_SIMD=avx2)")
       ->required()
-      ->check(one_of({"simd"}));
+      ->check(one_of(names));
   app.add_option("--format", format, "How to print")->check(one_of({"table", "csv"}));
   if (!parse(app, arguments)) return 0;
 
-  const Table table = simd_table();
-  format == "csv" ? print_csv(std::cout, table) : print_text(std::cout, table);
+  for (const Listing& listing : kListings) {
+    if (listing.name != what) continue;
+    const Table table = listing.table();
+    format == "csv" ? print_csv(std::cout, table) : print_text(std::cout, table);
+  }
   return 0;
 }
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
 // The program `elliptical`: a table of commands. Results go to stdout, everything else to stderr.
-// Exit status: 0 done, 1 failed, 2 wrong usage, 3 set-up missing.
+// Exit status: 0 done, 1 failed, 2 wrong usage, 3 set-up missing, 128 + signal interrupted.
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
 
 #include <array>
+#include <csignal>
 #include <iostream>
 
 #include "elliptical/base/errors.h"
@@ -17,8 +18,14 @@ namespace {
 
 constexpr std::array kCommands = {
     Command{"bench", "our attention against its peers on this machine", bench},
+    Command{"config", "the effective recipe, what it costs and how long it takes here", config},
+    Command{"demo", "train softmax and elliptical on real text and compare them", demo},
+    Command{"eval", "measure a run, with or without swapped words", eval},
+    Command{"fork", "a new run from another run's weights, with other options", fork},
     Command{"info", "CPU, kernel targets, torch, and the path each dtype takes", info},
     Command{"list", "what there is to choose from", list},
+    Command{"resume", "continue a run where it stopped", resume},
+    Command{"train", "train what a recipe describes, in a new run folder", train},
 };
 
 void print_help(std::ostream& stream) {
@@ -65,6 +72,15 @@ int run_and_report(Arguments arguments) {
   } catch (const UsageError& error) {
     std::cerr << "elliptical: " << error.what() << "\n";
     return 2;
+  } catch (const ConfigError& error) {
+    std::cerr << "elliptical: " << error.what() << "\n";
+    return 2;
+  } catch (const SetupError& error) {
+    std::cerr << "elliptical: " << error.what() << "\n";
+    return 3;
+  } catch (const Interrupted& error) {
+    std::cerr << "elliptical: " << error.what() << "\n";
+    return 128 + error.signal;
   } catch (const c10::Error& error) {
     std::cerr << "elliptical: " << (debug ? error.what() : error.what_without_backtrace()) << "\n";
   } catch (const std::exception& error) {
@@ -76,4 +92,7 @@ int run_and_report(Arguments arguments) {
 }  // namespace
 }  // namespace elliptical::cli
 
-int main(int argc, char** argv) { return elliptical::cli::run_and_report({argv + 1, argv + argc}); }
+int main(int argc, char** argv) {
+  signal(SIGPIPE, SIG_IGN);  // a reader that went away is a failed write, not a death
+  return elliptical::cli::run_and_report({argv + 1, argv + argc});
+}

@@ -49,7 +49,8 @@ std::unique_ptr<tasks::Task> make_task(const run::RunOptions& options) {
 }
 
 LoadedRun load_run(const std::filesystem::path& folder, int64_t step, const run::LoopHooks& hooks) {
-  LoadedRun loaded{.paths = run::find_run(folder)};
+  LoadedRun loaded;
+  loaded.paths = run::find_run(folder);
   run::read_config(loaded.paths, loaded.options);
   const run::Checkpoint checkpoint = [&] {
     const std::filesystem::path checkpoints = loaded.paths.checkpoints();

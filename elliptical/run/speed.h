@@ -7,8 +7,17 @@
 
 namespace elliptical::run {
 
-/// Units a second of whole training steps: batch, forward, backward, update. The fastest of
-/// `num_steps`, after one that warms up. Changes the model's weights.
-double measure_units_per_second(tasks::Task& task, const OptimizerOptions& options, int num_steps);
+/// A training step takes `update_seconds`, whatever its batch, and `unit_seconds` for each unit of
+/// it.
+struct StepTime {
+  double unit_seconds = 0;    ///< of batch, forward and backward
+  double update_seconds = 0;  ///< of the optimizer
+  double seconds(int64_t num_units) const {
+    return update_seconds + unit_seconds * static_cast<double>(num_units);
+  }
+};
+
+/// The fastest of `num_steps`, after one that warms up. Changes the model's weights.
+StepTime measure_step(tasks::Task& task, const OptimizerOptions& options, int num_steps);
 
 }  // namespace elliptical::run
