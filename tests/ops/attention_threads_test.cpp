@@ -40,7 +40,7 @@ TEST(AttentionThreads, DoNotChangeABit) {
   const support::AttentionRun expected = support::run(ops::attention_with_lse, data);
   for (const int threads : {1, 2, 3, 8}) {
     at::set_num_threads(threads);
-    for (int repeat = 0; repeat < 10; ++repeat) {
+    for (int repeat = 0; repeat < 100; ++repeat) {
       const support::AttentionRun run = support::run(ops::attention_with_lse, data);
       ASSERT_TRUE(run.out.equal(expected.out)) << threads << " threads, repeat " << repeat;
       ASSERT_TRUE(run.lse.equal(expected.lse)) << threads << " threads, repeat " << repeat;

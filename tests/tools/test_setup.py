@@ -1,0 +1,81 @@
+"""tools/setup on a machine that lacks something: one line says what, exit status 3, nothing is changed."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = "no-such-package-anywhere"
+
+
+@pytest.fixture
+def clone(tmp_path):
+    """A repository with nothing but what set-up reads."""
+    (tmp_path / "tools").mkdir()
+    shutil.copy(ROOT / "tools/setup", tmp_path / "tools/setup")
+    for name in ("requirements.txt", "requirements.lock"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    (tmp_path / "tools/debian-packages.txt").write_text("")
+    return tmp_path
+
+
+def program(folder: Path, name: str, script: str) -> None:
+    """Puts a program in front of the system's own of that name."""
+    folder.mkdir(exist_ok=True)
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+
+
+def setup(clone: Path, **variables: str) -> subprocess.CompletedProcess:
+    environment = {**os.environ, "PATH": f"{clone / 'bin'}:{os.environ['PATH']}"}
+    environment.pop("ELLIPTICAL_PYTHON", None)
+    environment.update(variables)
+    return subprocess.run(
+        [clone / "tools/setup"],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=60,
+    )
+
+
+def test_without_root_the_line_to_type_is_printed(clone):
+    (clone / "tools/debian-packages.txt").write_text(f"{PACKAGE}\n")
+    program(clone / "bin", "id", "echo 1000")
+    program(clone / "bin", "apt-get", "echo apt-get must not run >&2")
+    result = setup(clone)
+    assert result.returncode == 3
+    line = f"run: sudo apt-get install --no-install-recommends {PACKAGE}"
+    assert line in result.stderr
+    assert "must not run" not in result.stderr
+    assert not (clone / ".venv").exists()
+
+
+def test_a_package_that_can_not_be_installed_is_named(clone):
+    (clone / "tools/debian-packages.txt").write_text(f"{PACKAGE}\n")
+    program(clone / "bin", "id", "echo 0")
+    program(clone / "bin", "apt-get", "exit 100")
+    result = setup(clone)
+    assert result.returncode == 3
+    assert f"apt-get could not install: {PACKAGE}" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [
+        ("exit 1", "Python must be 3.10 or newer"),
+        (None, "is not a program"),
+    ],
+)
+def test_a_python_that_does_not_do_is_refused(clone, version, message):
+    program(clone / "bin", "id", "echo 1000")
+    if version:
+        program(clone / "bin", "old-python", version)
+    result = setup(clone, ELLIPTICAL_PYTHON=str(clone / "bin/old-python"))
+    assert result.returncode == 3
+    assert message in result.stderr
+    assert not (clone / ".venv").exists()
