@@ -93,6 +93,8 @@ int run_and_report(Arguments arguments) {
 }  // namespace elliptical::cli
 
 int main(int argc, char** argv) {
-  signal(SIGPIPE, SIG_IGN);  // a reader that went away is a failed write, not a death
+  // A reader that went away and a file that may not grow are failed writes, not deaths.
+  signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);
   return elliptical::cli::run_and_report({argv + 1, argv + argc});
 }

@@ -1,0 +1,92 @@
+"""Runs of the smallest language model, for the tests that stop, kill and damage them."""
+
+import json
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = ROOT / "build" / "release" / "elliptical"
+RECIPE = ROOT / "recipes" / "smoke" / "lm.toml"
+
+# A step takes milliseconds, starting the program most of a second.
+TINY = {
+    "task.data.train_lines": 300,
+    "task.batch_size": 2,
+    "task.model.num_layers": 2,
+    "task.model.dim": 16,
+    "task.model.num_heads": 2,
+    "task.model.feedforward_dim": 32,
+    "task.model.window": 16,
+    "train.log_interval": 1,
+    "train.eval_interval": 0,
+}
+
+
+def settings(**changes):
+    """Arguments that make the smoke recipe tiny; `train__steps=3` sets train.steps."""
+    options = {**TINY, **{key.replace("__", "."): value for key, value in changes.items()}}
+    return [argument for key, value in options.items() for argument in ("--set", f"{key}={value}")]
+
+
+def train_command(run, **changes):
+    return [PROGRAM, "train", RECIPE, "--run", run, "--threads", "1", *settings(**changes)]
+
+
+def resume_command(run):
+    return [PROGRAM, "resume", run, "--threads", "1"]
+
+
+def call(command, **options):
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, errors="replace", **options)
+
+
+def check(command, **options):
+    result = call(command, **options)
+    assert result.returncode == 0, result.stderr
+    return result
+
+
+def num_logged(run):
+    """Complete lines of log.jsonl."""
+    try:
+        return (Path(run) / "log.jsonl").read_bytes().count(b"\n")
+    except FileNotFoundError:
+        return 0
+
+
+def wait_until(condition, process, what):
+    """Polls until `condition()`; fails when the process ends before."""
+    while not condition():
+        assert process.poll() is None, f"ended before {what}: {process.stderr.read()}"
+        time.sleep(0.002)
+
+
+def steps(run):
+    return sorted(int(p.name[5:]) for p in (Path(run) / "checkpoints").iterdir() if p.name[5:].isdigit())
+
+
+def weights(run):
+    """All that a checkpoint holds, as bytes: weights and moments of the newest one."""
+    newest = Path(run) / "checkpoints" / f"step-{steps(run)[-1]}"
+    return [(newest / name).read_bytes() for name in ("model.safetensors", "optimizer.safetensors")]
+
+
+def read_lines(run, name):
+    return [json.loads(line) for line in (Path(run) / name).read_text().splitlines()]
+
+
+def losses(run):
+    return [(record["step"], record["value"]) for record in read_lines(run, "log.jsonl")]
+
+
+def records(run):
+    """The records without what names the run."""
+    return [{**record, "run": None} for record in read_lines(run, "records.jsonl")]
+
+
+def copy_run(source, target):
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(source, target)
+    return target

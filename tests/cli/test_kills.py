@@ -1,0 +1,238 @@
+"""Runs that are killed, or whose disk fails, lose nothing. Fault IDs: C1 to C5.
+
+strace injects the faults: a signal or an error at the N-th system call that touches the run's files.
+"""
+
+import collections
+import random
+import re
+import resource
+import shutil
+import subprocess
+import time
+
+import pytest
+
+from runs import (
+    call,
+    check,
+    copy_run,
+    losses,
+    num_logged,
+    records,
+    resume_command,
+    steps,
+    train_command,
+    weights,
+)
+
+NUM_STEPS = 12
+
+
+def strace_works():
+    if not shutil.which("strace"):
+        return False
+    return subprocess.run(["strace", "-f", "-o", "/dev/null", "true"], capture_output=True).returncode == 0
+
+
+needs_strace = pytest.mark.skipif(not strace_works(), reason="strace may not trace processes here")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A run that nothing disturbed."""
+    run = tmp_path_factory.mktemp("runs") / "whole"
+    check(train_command(run, train__steps=NUM_STEPS, train__checkpoint_interval=2))
+    return run
+
+
+@pytest.fixture(scope="module")
+def before_save(whole, tmp_path_factory):
+    """The same run two steps before its end: going on means two steps and one checkpoint."""
+    run = copy_run(whole, tmp_path_factory.mktemp("runs") / "before")
+    shutil.rmtree(run / "checkpoints" / f"step-{NUM_STEPS}")
+    return run
+
+
+def expect_same(run, whole):
+    assert weights(run) == weights(whole)
+    assert losses(run) == losses(whole)
+    assert records(run) == records(whole)
+
+
+def kill_at_random(run, num_steps, num_kills, whole):
+    """Trains `run`, kills it `num_kills` times after a random number of further steps, then lets it end."""
+    random_numbers = random.Random(1)
+    command = train_command(run, train__steps=num_steps, train__checkpoint_interval=2)
+    kills = 0
+    while kills < num_kills:
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        wanted = num_logged(run) + random_numbers.randrange(1, 4)
+        delay = random_numbers.uniform(0, 0.02)
+        try:
+            while process.poll() is None and num_logged(run) < wanted:
+                time.sleep(0.001)
+            time.sleep(delay)
+        finally:
+            process.kill()
+        _, errors = process.communicate()
+        if process.returncode == 0:  # faster than we: from the start again
+            shutil.rmtree(run)
+            command = train_command(run, train__steps=num_steps, train__checkpoint_interval=2)
+            continue
+        assert process.returncode == -9, errors
+        kills += 1
+        if (run / "config.toml").exists():
+            command = resume_command(run)
+    check(resume_command(run))
+    expect_same(run, whole)
+
+
+def test_c1_random_kills(whole, tmp_path):
+    kill_at_random(tmp_path / "run", NUM_STEPS, 4, whole)
+
+
+@pytest.mark.slow
+def test_c1_200_random_kills(tmp_path):
+    whole = tmp_path / "whole"
+    check(train_command(whole, train__steps=400, train__checkpoint_interval=2))
+    kill_at_random(tmp_path / "run", 400, 200, whole)
+
+
+def watched(run):
+    """strace's arguments that restrict it to calls on the run's files."""
+    checkpoints = run / "checkpoints"
+    new, old = checkpoints / f"step-{NUM_STEPS}", checkpoints / f"step-{NUM_STEPS - 4}"
+    incomplete = checkpoints / f"{new.name}.incomplete"
+    files = ["model.safetensors", "optimizer.safetensors", "state.json"]
+    removed = checkpoints / f"{old.name}.incomplete"
+    paths = [checkpoints, new, incomplete, *(incomplete / name for name in files), old, removed]
+    paths += [*(removed / name for name in files), *(old / name for name in files)]
+    return [argument for path in paths for argument in ("-P", str(path))]
+
+
+def traced(run, *arguments):
+    return ["strace", "-f", "-qq", "-e", "signal=none", "-o", f"{run}.trace", *watched(run), *arguments, *map(str, resume_command(run))]
+
+
+CALLS = "open,openat,write,fsync,fdatasync,close,rename,renameat,mkdir,rmdir,unlink,unlinkat,ftruncate"
+
+
+def calls_of_a_save(before_save, tmp_path):
+    """The system calls on its files that one checkpoint save makes, in order: (name, how many of that name so far)."""
+    run = copy_run(before_save, tmp_path / "counted")
+    check(traced(run, "-e", f"trace={CALLS}"))
+    counts, calls = collections.Counter(), []
+    for line in (tmp_path / "counted.trace").read_text().splitlines():
+        name = re.match(r"\d+ +(\w+)\(", line).group(1)
+        counts[name] += 1
+        calls.append((name, counts[name]))
+    return calls
+
+
+def kill_at_call(before_save, whole, tmp_path, name, number):
+    run = copy_run(before_save, tmp_path / "killed")
+    result = call(traced(run, "-e", f"trace={name}", "-e", f"inject={name}:signal=KILL:when={number}"))
+    assert result.returncode != 0, f"{name} {number} was not reached"
+    check(resume_command(run))
+    expect_same(run, whole)
+    assert not [path for path in (run / "checkpoints").iterdir() if path.suffix == ".incomplete"]
+    assert steps(run) == steps(whole)
+
+
+@needs_strace
+def test_c1_c2_killed_at_system_calls_of_a_save(before_save, whole, tmp_path):
+    calls = calls_of_a_save(before_save, tmp_path)
+    (rename,) = [i for i, (name, number) in enumerate(calls) if name.startswith("rename") and number == 1]
+    assert 10 < rename < len(calls) - 1
+    for index in (rename // 2, rename, rename + 1, len(calls) - 1):
+        kill_at_call(before_save, whole, tmp_path, *calls[index])
+
+
+@needs_strace
+@pytest.mark.slow
+def test_c1_c2_killed_at_every_system_call_of_a_save(before_save, whole, tmp_path):
+    for name, number in calls_of_a_save(before_save, tmp_path):
+        kill_at_call(before_save, whole, tmp_path, name, number)
+
+
+def failing_save(before_save, whole, tmp_path, fault, message):
+    run = copy_run(before_save, tmp_path / "failed")
+    result = call(traced(run, "-e", f"inject={fault}"))
+    assert result.returncode == 1, result.stderr
+    line = result.stderr.splitlines()[-1]
+    assert message in line and f"step-{NUM_STEPS}.incomplete" in line, line
+    assert steps(run)[-1] == NUM_STEPS - 2
+    check(resume_command(run))
+    expect_same(run, whole)
+
+
+@needs_strace
+@pytest.mark.parametrize(
+    "fault, message",
+    [
+        ("write:error=ENOSPC:when=2+", "No space left on device"),
+        ("fsync:error=EIO:when=2", "Input/output error"),
+        ("mkdir:error=EROFS:when=1", "Read-only file system"),
+    ],
+)
+def test_c3_failing_disk(before_save, whole, tmp_path, fault, message):
+    failing_save(before_save, whole, tmp_path, fault, message)
+
+
+@needs_strace
+@pytest.mark.slow
+@pytest.mark.parametrize("error", ["ENOSPC", "EDQUOT", "EIO", "EROFS"])
+@pytest.mark.parametrize("name", ["openat", "write", "fsync", "mkdir", "rename"])
+def test_c3_every_error_of_every_call(before_save, whole, tmp_path, error, name):
+    for number in range(1, 8):
+        run = copy_run(before_save, tmp_path / "failed")
+        call(traced(run, "-e", f"inject={name}:error={error}:when={number}"))
+        check(resume_command(run))
+        expect_same(run, whole)
+
+
+@needs_strace
+def test_c3_interrupted_writes_are_continued(before_save, whole, tmp_path):
+    run = copy_run(before_save, tmp_path / "interrupted")
+    check(traced(run, "-e", "inject=write:error=EINTR:when=1+2"))
+    expect_same(run, whole)
+
+
+def test_c3_files_that_may_not_grow(before_save, whole, tmp_path):
+    run = copy_run(before_save, tmp_path / "limited")
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+    result = call(resume_command(run), preexec_fn=limit)
+    assert result.returncode == 1, result.stderr
+    assert "model.safetensors" in result.stderr and "File too large" in result.stderr
+    check(resume_command(run))
+    expect_same(run, whole)
+
+
+@needs_strace
+def test_c4_files_are_synced_before_the_rename_and_the_folder_after(before_save, tmp_path):
+    run = copy_run(before_save, tmp_path / "ordered")
+    check(traced(run, "-y", "-e", "trace=write,fsync,fdatasync,rename,renameat"))
+    lines = (tmp_path / "ordered.trace").read_text().splitlines()
+    renames = [i for i, line in enumerate(lines) if re.search(rf"rename(at)?\(.*step-{NUM_STEPS}\.incomplete", line)]
+    (rename,) = renames
+    for name in ("model.safetensors", "optimizer.safetensors", "state.json"):
+        of_file = [i for i, line in enumerate(lines) if f"step-{NUM_STEPS}.incomplete/{name}>" in line]
+        assert of_file and max(of_file) < rename
+        assert "sync(" in lines[max(of_file)], "the last thing that happens to a file is that it is synced"
+    synced = [line for line in lines[:rename] if "sync(" in line and f"step-{NUM_STEPS}.incomplete>" in line]
+    assert synced, "the folder's entries are synced too"
+    assert "sync(" in lines[rename + 1] and f"{run}/checkpoints>" in lines[rename + 1]
+
+
+def test_c5_saving_over_a_leftover(before_save, whole, tmp_path):
+    run = copy_run(before_save, tmp_path / "leftover")
+    leftover = run / "checkpoints" / f"step-{NUM_STEPS}.incomplete"
+    leftover.mkdir()
+    (leftover / "model.safetensors").write_bytes(b"half")
+    result = check(resume_command(run))
+    assert f"{leftover}: left by an earlier process, removed" in result.stderr
+    expect_same(run, whole)
