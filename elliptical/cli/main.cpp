@@ -10,6 +10,7 @@
 #include <iostream>
 
 #include "elliptical/base/errors.h"
+#include "elliptical/base/memory.h"
 #include "elliptical/base/names.h"
 #include "elliptical/cli/commands.h"
 
@@ -17,7 +18,7 @@ namespace elliptical::cli {
 namespace {
 
 constexpr std::array kCommands = {
-    Command{"bench", "our attention against its peers on this machine", bench},
+    Command{"bench", "our attention or training against peers on this machine", bench},
     Command{"config", "the effective recipe, what it costs and how long it takes here", config},
     Command{"demo", "train softmax and elliptical on real text and compare them", demo},
     Command{"eval", "measure a run, with or without swapped words", eval},
@@ -96,5 +97,6 @@ int main(int argc, char** argv) {
   // A reader that went away and a file that may not grow are failed writes, not deaths.
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);
+  elliptical::keep_freed_memory();
   return elliptical::cli::run_and_report({argv + 1, argv + argc});
 }

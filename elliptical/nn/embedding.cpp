@@ -16,7 +16,7 @@ at::Tensor TokenEmbedding::forward(const at::Tensor& tokens,
                                    const at::Tensor& positions,
                                    ops::ElementDropout dropout) const {
   const double scale = std::sqrt(static_cast<double>(weight.size(1)));
-  return ops::embed(weight, tokens, positions, scale, dropout);
+  return ops::embed(weight, tokens, positions, scale, dropout, /*sparse_gradient=*/true);
 }
 
 }  // namespace elliptical::nn

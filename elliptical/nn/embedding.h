@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Tokens to vectors: drop(sqrt(C) table[token] + position).
+// Tokens to vectors: drop(sqrt(C) table[token] + position). The table is the output's weight too:
+// its gradient here is sparse, to be added into the dense one from there.
 #pragma once
 
 #include <torch/nn/module.h>

@@ -67,10 +67,12 @@ struct Softmax {
   }
 };
 
-/// Tokens of a chunk and words of a block: blocks fit the cache, chunks the memory we allow.
+/// Tokens of a chunk and words of a block: blocks fit the cache, chunks the memory we allow, and
+/// chunks are of about one size.
 int64_t chunk_tokens(int64_t tokens, int64_t words) {
-  return std::clamp<int64_t>(kChunkLogits / std::max<int64_t>(1, words), 1,
-                             std::max<int64_t>(1, tokens));
+  const int64_t most = std::max<int64_t>(1, kChunkLogits / std::max<int64_t>(1, words));
+  const int64_t chunks = (tokens + most - 1) / most;
+  return chunks == 0 ? 1 : (tokens + chunks - 1) / chunks;
 }
 int64_t block_words(int64_t tokens) {
   return std::max<int64_t>(1024, kBlockLogits / std::max<int64_t>(1, tokens));

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 import os
 import subprocess
 
@@ -138,6 +139,25 @@ def test_bench_says_why_a_peer_is_skipped(elliptical, tmp_path):
     rows = json.loads(short_bench(elliptical, *arguments, env=environment).stdout)
     assert str(python) in rows[0]["skipped"] and rows[0]["ratio_min"] is None
     assert rows[1]["skipped"] == "ONNX Runtime has no backward pass"
+
+
+def test_bench_training_takes_turns_with_pytorch(elliptical):
+    arguments = ["--what", "training", "--quick", "--threads", "1"]
+    rows = json.loads(short_bench(elliptical, "--format", "json", *arguments).stdout)
+    names = ["softmax", "torch softmax", "elliptical", "torch elliptical"]
+    assert [row["trainer"] for row in rows] == names
+    assert len({row["num_parameters"] for row in rows}) == 1  # the same model
+    for row in rows:
+        assert row["tokens_per_second"] == pytest.approx(64 / row["min_s"])
+        assert row["loss"] == pytest.approx(math.log(300), rel=0.1)  # untrained
+    table = short_bench(elliptical, *arguments, "--case", "300/").stdout
+    assert "1.80" in table and "torch elliptical" in table
+
+
+def test_bench_training_names_a_peer_that_does_not_start(elliptical):
+    environment = {**os.environ, "ELLIPTICAL_PYTHON": "/bin/false"}
+    result = elliptical("bench", "--what", "training", "--quick", env=environment)
+    assert result.returncode == 1 and "lm_training.py gave no answer" in result.stderr
 
 
 def test_unwritable_stdout_is_a_failure(elliptical, root):

@@ -28,6 +28,11 @@ TEST(FusedLayersComposite, GradientsMatchDifferences) {
             ops::residual_dropout_norm(in[0], in[1], in[2], in[3], in[4], 1e-5, kDropout)};
       },
       {normal({5, 6}), normal({6}), normal({5, 6}), normal({6}), normal({6})}));
+  EXPECT_TRUE(support::gradients_match(
+      [](const Inputs& in) {
+        return Inputs{ops::feed_forward(in[0], in[1], in[2], in[3], kDropout)};
+      },
+      {normal({3, 4}), normal({5, 4}), normal({5}), normal({4, 5})}));
   const at::Tensor tokens = torch::randint(9, {2, 4}, torch::kLong), positions = normal({4, 3});
   EXPECT_TRUE(support::gradients_match(
       [&](const Inputs& in) { return Inputs{ops::embed(in[0], tokens, positions, 1.7, kDropout)}; },

@@ -14,9 +14,8 @@ Mlp::Mlp(int64_t dim, int64_t hidden_dim, double dropout)
       dropout_(dropout) {}
 
 at::Tensor Mlp::forward(const at::Tensor& x, const AttentionContext& context) const {
-  const at::Tensor hidden = ops::bias_relu_dropout(
-      fc1_->product(x), fc1_->bias, element_dropout(context, dropout_, "feedforward dropout"));
-  return fc2_->product(hidden);
+  return ops::feed_forward(x, fc1_->weight, fc1_->bias, fc2_->weight,
+                           element_dropout(context, dropout_, "feedforward dropout"));
 }
 
 }  // namespace elliptical::nn
