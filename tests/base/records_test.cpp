@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+#include "elliptical/base/records.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "elliptical/base/errors.h"
+#include "tests/support/error_message.h"
+#include "tests/support/temporary_folder.h"
+
+namespace elliptical {
+namespace {
+
+using test::error_message;
+
+Record sample(int64_t step) {
+  return {
+      .metric = "perplexity",
+      .value = 31.5 + static_cast<double>(step),
+      .count = 200,
+      .labels = {{"leaks_future", false}, {"rate", 1.0}, {"split", "test \"x\""}, {"step", step}}};
+}
+
+TEST(Records, HaveOneFlatLine) {
+  EXPECT_EQ(to_json_line(sample(3)),
+            R"({"metric":"perplexity","value":34.5,"count":200,"leaks_future":false,"rate":1.0,)"
+            R"("split":"test \"x\"","step":3})");
+}
+
+TEST(Records, ReadBackTheSame) {
+  const Record record = parse_record(to_json_line(sample(3)));
+  EXPECT_EQ(record.metric, "perplexity");
+  EXPECT_EQ(record.value, 34.5);
+  EXPECT_EQ(record.count, 200);
+  EXPECT_EQ(record.labels, sample(3).labels);
+}
+
+TEST(Records, KeepEveryNumber) {
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  for (const double value : {0.1, 1e300, 5e-324, -0.0, 3.0, inf, -inf}) {
+    EXPECT_EQ(parse_record(to_json_line({.metric = "m", .value = value})).value, value);
+  }
+  EXPECT_TRUE(std::isnan(parse_record(to_json_line({.metric = "m", .value = std::nan("")})).value));
+}
+
+TEST(Records, TextThatIsNoUtf8IsReplaced) {
+  const Record record{.metric = "m", .labels = {{"run", "caf\xE9"}}};
+  EXPECT_EQ(std::get<std::string>(parse_record(to_json_line(record)).labels.at("run")),
+            "caf\xEF\xBF\xBD");
+}
+
+TEST(Records, LabelsMayNotHideTheFields) {
+  EXPECT_THROW(to_json_line({.metric = "m", .labels = {{"value", 3.0}}}), std::invalid_argument);
+}
+
+TEST(Records, RefusesWhatIsNone) {
+  const auto error = [](const std::string& line) {
+    return error_message<DataError>([&] { parse_record(line); });
+  };
+  EXPECT_EQ(error(""), "record: no JSON (column 1)");
+  EXPECT_EQ(error("{\"metric\""), "record: no JSON (column 10)");
+  EXPECT_EQ(error("3"), "record: must be an object");
+  EXPECT_EQ(error("[]"), "record: nested value");
+  EXPECT_EQ(error("{}"), "record: must have metric, value and count");
+  EXPECT_EQ(error(R"({"metric":"m","value":1})"), "record: must have metric, value and count");
+  EXPECT_EQ(error(R"({"metric":3,"value":1,"count":1})"), "record: metric must be text");
+  EXPECT_EQ(error(R"({"metric":"m","value":"x","count":1})"), "record: value must be a number");
+  EXPECT_EQ(error(R"({"metric":"m","value":true,"count":1})"), "record: value must be a number");
+  EXPECT_EQ(error(R"({"metric":"m","value":1,"count":1.5})"),
+            "record: count must be a whole number");
+  EXPECT_EQ(error(R"({"metric":"m","value":1,"count":18446744073709551615})"),
+            "record: whole number too large");
+  EXPECT_EQ(error(R"({"metric":"m","value":1,"count":1,"a":null})"), "record: null is no value");
+  EXPECT_EQ(error(R"({"metric":"m","value":1,"count":1,"a":{}})"), "record: nested value");
+  EXPECT_EQ(error(R"({"metric":"m","value":1,"count":1,"a":1,"a":2})"),
+            "record: key \"a\" comes twice");
+  EXPECT_EQ(error(R"({"metric":"m","value":1,"count":1,"count":2})"),
+            "record: key \"count\" comes twice");
+  EXPECT_EQ(error("{\"a\":" + std::string(100'000, '[')), "record: nested value");
+  EXPECT_NE(error(R"({"metric":"m","value":1e999,"count":1})"), "no error");
+  EXPECT_NE(error(R"({"metric":"m","value":1,"count":1} x)"), "no error");
+}
+
+TEST(RecordFiles, AppendAndRead) {
+  const test::TemporaryFolder folder;
+  const auto path = folder.path() / "records.jsonl";
+  EXPECT_TRUE(read_records(path).empty());
+  for (int64_t round = 0; round < 2; ++round) {
+    RecordWriter writer(path);
+    writer.append(sample(2 * round));
+    writer.append(sample(2 * round + 1));
+    writer.sync();
+  }
+  const std::vector<Record> records = read_records(path);
+  ASSERT_EQ(records.size(), 4u);
+  for (int64_t i = 0; i < 4; ++i) EXPECT_EQ(records[i].labels, sample(i).labels);
+}
+
+TEST(RecordFiles, R2CutAtEveryByteLosesOnlyTheCutRecord) {
+  const test::TemporaryFolder folder;
+  const std::string line = to_json_line(sample(1)) + "\n";
+  const std::string text = line + line + line;
+  for (size_t length = 0; length <= text.size(); ++length) {
+    const auto path = folder.write("records.jsonl", std::string_view(text).substr(0, length));
+    const size_t complete = length / line.size();
+    EXPECT_EQ(read_records(path).size(), complete) << length;
+    RecordWriter(path).append(sample(9));
+    const std::vector<Record> records = read_records(path);
+    ASSERT_EQ(records.size(), complete + 1) << length;
+    EXPECT_EQ(records.back().labels, sample(9).labels);
+  }
+}
+
+TEST(RecordFiles, DamageInTheMiddleNamesTheLine) {
+  const test::TemporaryFolder folder;
+  const auto path = folder.write(
+      "r", to_json_line(sample(1)) + "\n{\"metric\":\n" + to_json_line(sample(2)) + "\n");
+  EXPECT_EQ(error_message<DataError>([&] { read_records(path); }),
+            path.string() + ":2: record: no JSON (column 11)");
+}
+
+TEST(RecordFiles, ResumeDropsLaterSteps) {
+  const test::TemporaryFolder folder;
+  const auto path = folder.path() / "r";
+  RecordWriter::truncate_after_step(path, 3);  // no file: nothing to do
+  EXPECT_FALSE(std::filesystem::exists(path));
+  {
+    RecordWriter writer(path);
+    for (const int64_t step : {1, 5, 3, 4}) writer.append(sample(step));
+    writer.append({.metric = "without step"});
+  }
+  folder.write("r", folder.read("r") + "{\"met");
+  RecordWriter::truncate_after_step(path, 3);
+  const std::vector<Record> records = read_records(path);
+  ASSERT_EQ(records.size(), 3u);
+  EXPECT_EQ(records[0].labels, sample(1).labels);
+  EXPECT_EQ(records[1].labels, sample(3).labels);
+  EXPECT_EQ(records[2].metric, "without step");
+}
+
+TEST(RecordFiles, C3FullDiskIsNamed) {
+  const std::string message =
+      error_message<FileError>([] { RecordWriter("/none/r").append(sample(1)); });
+  EXPECT_EQ(message, "/none/r: can not open: No such file or directory");
+}
+
+}  // namespace
+}  // namespace elliptical
