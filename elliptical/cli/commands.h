@@ -20,6 +20,7 @@ struct Command {
 
 int bench(const Arguments& arguments);
 int config(const Arguments& arguments);
+int data(const Arguments& arguments);
 int demo(const Arguments& arguments);
 int eval(const Arguments& arguments);
 int fork(const Arguments& arguments);

@@ -20,6 +20,7 @@ namespace {
 constexpr std::array kCommands = {
     Command{"bench", "our attention or training against peers on this machine", bench},
     Command{"config", "the effective recipe, what it costs and how long it takes here", config},
+    Command{"data", "data sets: list, get, import, verify", data},
     Command{"demo", "train softmax and elliptical on real text and compare them", demo},
     Command{"eval", "measure a run, with or without swapped words", eval},
     Command{"fork", "a new run from another run's weights, with other options", fork},

@@ -88,9 +88,26 @@ fs::path find_data(const std::string& name) {
                    "; small-language needs no files)");
 }
 
+std::optional<std::array<fs::path, 3>> split_files(const fs::path& folder) {
+  for (const auto& [before, after] : {std::pair{"", ".txt"}, std::pair{"wiki.", ".tokens"}}) {
+    std::array<fs::path, 3> files;
+    bool complete = true;
+    for (size_t i = 0; i < files.size(); ++i) {
+      constexpr std::array<const char*, 3> kNames = {"train", "valid", "test"};
+      files[i] = folder / (std::string(before) + kNames[i] + after);
+      complete = complete && fs::exists(files[i]);
+    }
+    if (complete) return files;
+  }
+  return std::nullopt;
+}
+
 void verify_data(const DataSet& set, const fs::path& folder) {
-  for (const DataFile& expected : set.files) {
-    const fs::path file = folder / expected.name;
+  const auto files = split_files(folder);
+  if (!files) throw DataError(folder.string() + ": must hold train.txt, valid.txt and test.txt");
+  for (size_t i = 0; i < files->size(); ++i) {
+    const DataFile& expected = set.files[i];
+    const fs::path& file = (*files)[i];
     const std::string text = read_file(file);
     const std::string checksum = sha256_hex(text);
     if (*expected.sha256 != '\0' && checksum != expected.sha256) {
@@ -98,7 +115,6 @@ void verify_data(const DataSet& set, const fs::path& folder) {
                       checksum);
     }
     check_text(text, file.string());
-    const bool is_train = &expected == set.files.data();
     int64_t num_tokens = 0, num_lines = 0;
     for_each_token(
         text, [&](std::string_view) { ++num_tokens; },
@@ -108,7 +124,7 @@ void verify_data(const DataSet& set, const fs::path& folder) {
         });
     require_count(file, "lines", expected.num_lines, num_lines);
     require_count(file, "tokens", expected.num_tokens, num_tokens);
-    if (is_train) {
+    if (i == 0) {
       require_count(file, "different words", set.num_words,
                     build_vocabulary(text).vocabulary.size());
     }

@@ -54,6 +54,10 @@ std::optional<std::filesystem::path> locate_data(const std::string& name);
 /// The same, or SetupError with the places and what to do.
 std::filesystem::path find_data(const std::string& name);
 
+/// train, valid and test of a folder, as NAME.txt or as wiki.NAME.tokens, if all three are there.
+std::optional<std::array<std::filesystem::path, 3>> split_files(
+    const std::filesystem::path& folder);
+
 /// Throws DataError unless every file of `folder` has the checksum and the counts of the catalog.
 void verify_data(const DataSet& set, const std::filesystem::path& folder);
 

@@ -20,11 +20,11 @@ def usage_error(result):
 def test_help_lists_the_commands(elliptical):
     result = elliptical("--help")
     assert result.returncode == 0
-    for command in ("bench", "config", "demo", "eval", "fork", "info", "list", "resume", "train"):
+    for command in ("bench", "config", "data", "demo", "eval", "fork", "info", "list", "resume", "train"):
         assert f"  {command} " in result.stdout
 
 
-@pytest.mark.parametrize("command", ["bench", "config", "demo", "eval", "fork", "info", "list", "resume", "train"])
+@pytest.mark.parametrize("command", ["bench", "config", "data", "demo", "eval", "fork", "info", "list", "resume", "train"])
 def test_every_command_has_help(elliptical, command):
     result = elliptical(command, "--help")
     assert result.returncode == 0 and "--format" in result.stdout
@@ -46,7 +46,7 @@ def test_no_command_is_wrong_usage(elliptical):
     "arguments, message",
     [
         (["bnech"], 'command: unknown "bnech", did you mean "bench"?'),
-        (["xyzzy"], 'command: unknown "xyzzy", known: bench, config, demo, '),
+        (["xyzzy"], 'command: unknown "xyzzy", known: bench, config, data, demo, '),
         (["info", "--fromat", "json"], 'info: option unknown "--fromat", did you mean "--format"?'),
         (["info", "--format", "jsn"], 'unknown "jsn", did you mean "json"?'),
         (["info", "more"], 'info: unexpected argument "more"'),

