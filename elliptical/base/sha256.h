@@ -22,7 +22,6 @@ class Sha256 {
   std::string hex();
 
  private:
-  void compress(const std::byte* block);
   std::array<uint32_t, 8> state_;
   std::array<std::byte, 64> buffer_;
   uint64_t length_ = 0;

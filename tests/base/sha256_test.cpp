@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "elliptical/base/errors.h"
+#include "elliptical/base/sha256_impl.h"
 #include "tests/support/temporary_folder.h"
 
 namespace elliptical {
@@ -29,6 +32,18 @@ TEST(Sha256, PiecesMakeNoDifference) {
         hash.update(std::string_view(text).substr(i, piece));
       EXPECT_EQ(hash.hex(), expected) << length << " in pieces of " << piece;
     }
+  }
+}
+
+TEST(Sha256, InstructionsOfTheCpuGiveTheSame) {
+  if (!sha256_x86_available()) GTEST_SKIP() << "this CPU has no SHA instructions";
+  std::vector<std::byte> blocks(64 * 5);
+  for (size_t i = 0; i < blocks.size(); ++i) blocks[i] = static_cast<std::byte>(i * i * 7 + i);
+  for (size_t count = 0; count <= 5; ++count) {
+    std::array<uint32_t, 8> plain = {1, 2, 3, 4, 5, 6, 7, 0xFFFFFFFF}, fast = plain;
+    sha256_compress_plain(plain, blocks.data(), count);
+    sha256_compress_x86(fast, blocks.data(), count);
+    EXPECT_EQ(plain, fast) << count;
   }
 }
 

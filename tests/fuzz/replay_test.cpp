@@ -7,12 +7,15 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <string_view>
 
 #include "elliptical/base/random.h"
 #include "tests/fuzz/targets.h"
 
 namespace elliptical::test {
 namespace {
+
+using namespace std::string_view_literals;
 
 std::vector<std::string> read_corpus(const std::string& name) {
   const auto folder = std::filesystem::path(ELLIPTICAL_SOURCE_DIR) / "tests/fixtures/corpus" / name;
@@ -34,8 +37,7 @@ std::string mutate(const std::vector<std::string>& corpus, RandomStream& random)
   for (uint64_t i = 0; i < num_changes; ++i) {
     const size_t place = random.below(bytes.size() + 1);
     const size_t length = random.below(std::min<size_t>(bytes.size() - place, 16) + 1);
-    constexpr std::string_view kTelling =
-        std::string_view("\0\xFF\x7F\x80 \n\"{}[]:,.-09ea=\\", 23);
+    constexpr auto kTelling = "\0\xFF\x7F\x80 \n\"{}[]:,.-09ea=\\"sv;
     switch (random.below(5)) {
       case 0:
         if (place < bytes.size()) bytes[place] = static_cast<char>(random.next());
