@@ -5,7 +5,14 @@
 #include "elliptical/base/config.h"
 
 // What a hostile recipe could nest is destroyed recursively: values may nest 8 deep, and a line
-// may hold 200 dots (of keys).
+// may hold 200 dots (of keys). Some wrong recipes get past toml++'s own checks down to its
+// assertions: those throw here, in every build.
+#undef NDEBUG
+#include <stdexcept>
+namespace elliptical {
+[[noreturn]] static void fail_assertion(const char* what) { throw std::logic_error(what); }
+}  // namespace elliptical
+#define TOML_ASSERT(expr) ((expr) ? void() : ::elliptical::fail_assertion(#expr))
 #define TOML_MAX_NESTED_VALUES 8
 #include <toml++/toml.h>
 
@@ -224,6 +231,8 @@ toml::table parse(const std::string& text, const std::filesystem::path& name) {
     return toml::parse(text);
   } catch (const toml::parse_error& error) {
     throw ConfigError(at_line(name, error.source().begin) + std::string(error.description()));
+  } catch (const std::logic_error&) {
+    throw ConfigError(name.string() + ": must be TOML, is not");
   }
 }
 
