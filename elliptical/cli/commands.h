@@ -24,6 +24,7 @@ int data(const Arguments& arguments);
 int demo(const Arguments& arguments);
 int eval(const Arguments& arguments);
 int fork(const Arguments& arguments);
+int generate(const Arguments& arguments);
 int info(const Arguments& arguments);
 int list(const Arguments& arguments);
 int resume(const Arguments& arguments);

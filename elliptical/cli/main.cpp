@@ -24,6 +24,7 @@ constexpr std::array kCommands = {
     Command{"demo", "train softmax and elliptical on real text and compare them", demo},
     Command{"eval", "measure a run, with or without swapped words", eval},
     Command{"fork", "a new run from another run's weights, with other options", fork},
+    Command{"generate", "go on with a text, word by word", generate},
     Command{"info", "CPU, kernel targets, torch, and the path each dtype takes", info},
     Command{"list", "what there is to choose from", list},
     Command{"resume", "continue a run where it stopped", resume},

@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "elliptical/base/errors.h"
 #include "elliptical/base/random.h"

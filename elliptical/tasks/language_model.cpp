@@ -128,7 +128,7 @@ std::unique_ptr<EvalSet> LanguageModelTask::eval_set(Options& options) {
       throw ConfigError("eval: metric_scope must be \"trained\" with method = \"stream\", got \"" +
                         std::string(to_string(*chosen.metric_scope)) + "\"");
     }
-    models::LmStream refuses_here(*model_);
+    const models::LmStream can_stream(*model_);  // throws here, before any work, if it can not
   }
   return std::make_unique<LmEvalSet>(corpus_, chosen, options_.model.window, model_->labels());
 }

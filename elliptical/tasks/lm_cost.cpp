@@ -8,7 +8,6 @@
 #include <cmath>
 
 #include "elliptical/data/catalog.h"
-#include "elliptical/data/text/small_language.h"
 #include "elliptical/tasks/language_model.h"
 
 namespace elliptical::tasks {
