@@ -20,7 +20,7 @@ def usage_error(result):
 def test_help_lists_the_commands(elliptical):
     result = elliptical("--help")
     assert result.returncode == 0
-    for command in ("bench", "config", "data", "demo", "eval", "fork", "info", "list", "resume", "train"):
+    for command in ("bench", "config", "data", "demo", "eval", "fork", "generate", "info", "list", "resume", "train"):
         assert f"  {command} " in result.stdout
 
 
