@@ -88,6 +88,31 @@ TEST(LanguageModelTask, LabelsAndFingerprint) {
   EXPECT_EQ(task.data_fingerprint(), LanguageModelTask(small_task_options(), 2).data_fingerprint());
 }
 
+TEST(LanguageModelTask, CostsWhatTheArithmeticSays) {
+  LanguageModelOptions options;  // LM small
+  options.data.name = "wikitext-103";
+  const Cost cost = lm_cost(options);
+  EXPECT_EQ(cost.num_parameters, 44018394);
+  EXPECT_EQ(cost.units_per_step, 96 * 256);
+  EXPECT_EQ(cost.units_per_epoch, (103227021 / 96 - 1) * 96);
+  // Six operations per weight of a product and token: 9.4 M in the layers, more than 2.5 M in the
+  // head.
+  EXPECT_GT(cost.flops_per_step, 6.0 * 96 * 256 * (9.4e6 + 2.5e6));
+  EXPECT_LT(cost.flops_per_step, 6.0 * 96 * 256 * 44e6);
+  EXPECT_GT(cost.bytes, 16.0 * 44018394);
+}
+
+TEST(LanguageModelTask, RehearsesWithoutTheData) {
+  LanguageModelOptions options = small_task_options();
+  options.data = {.name = "wikitext-103", .max_words = 300};
+  options.batch_size = 100;
+  const std::unique_ptr<Task> task = rehearse_lm(options);
+  EXPECT_EQ(task->model().named_parameters()["embed.weight"].size(0), 300);
+  const Batch batch = task->train_batch(0);
+  EXPECT_EQ(batch.num_units, 8 * 8);
+  EXPECT_TRUE(task->loss(batch, RandomKey(1)).isfinite().item<bool>());
+}
+
 TEST(LanguageModelTask, OptionsSurvivePrinting) {
   LanguageModelOptions options = small_task_options(), read;
   const std::string text = to_toml(fields_of(options));
