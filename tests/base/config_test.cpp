@@ -240,6 +240,12 @@ TEST(RecipeErrors, S5HostileNestingIsRefused) {
   EXPECT_NE(read_error(nested), "no error");
 }
 
+TEST(RecipeErrors, S5LettersOutsideOfAscii) {
+  EXPECT_EQ(read_error("seed = 1\n\xC3\xA9 = 2\n").substr(0, 10), "r.toml:2: ");
+  EXPECT_EQ(read_error("seed = 1\xC9\xA1\n").substr(0, 10), "r.toml:1: ");
+  EXPECT_EQ(read_error("data = \"\xC3\xA9\" # \xC3\xA9\n"), "no error");
+}
+
 class RecipeFiles : public testing::Test {
  protected:
   std::string error_of(const std::string& name) {
