@@ -6,6 +6,7 @@
 #include <torch/torch.h>
 
 #include "elliptical/models/lm.h"
+#include "tests/support/one_thread.h"
 #include "tests/support/small_lm.h"
 
 namespace elliptical::models {
@@ -25,21 +26,9 @@ at::Tensor loss(Lm& model, const at::Tensor& tokens, const at::Tensor& targets, 
   return model.nll(hidden.flatten(0, 1), targets.flatten()).mean();
 }
 
-/// Thousands of passes over tiny tensors: threads would only wait for each other.
-class OneThread {
- public:
-  OneThread() { at::set_num_threads(1); }
-  ~OneThread() { at::set_num_threads(before_); }
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
-
- private:
-  int before_ = at::get_num_threads();
-};
-
 /// Central differences at a few elements of every parameter, in double, with dropout on.
 void expect_gradients_match(Lm& model) {
-  const OneThread one_thread;
+  const support::OneThread one_thread;
   model.to(torch::kDouble);
   const at::Tensor tokens = some_tokens(2, 6), targets = some_tokens(2, 6, 9);
   loss(model, tokens, targets, true).backward();
@@ -104,7 +93,7 @@ TEST(LmGradient, TiedTableGetsBothSides) {
 class LmOverfit : public ::testing::TestWithParam<AttentionVariant> {};
 
 TEST_P(LmOverfit, OneBatch) {
-  const OneThread one_thread;
+  const support::OneThread one_thread;
   const auto model = make_small_lm(GetParam());
   const at::Tensor tokens = some_tokens(2, 12), targets = some_tokens(2, 12, 9);
   torch::optim::Adam adam(model->parameters(), torch::optim::AdamOptions(1e-2));

@@ -6,6 +6,7 @@
 #include "elliptical/tasks/language_model.h"
 #include "elliptical/tasks/lm_evaluation.h"
 #include "tests/support/attention_variants.h"
+#include "tests/support/one_thread.h"
 
 namespace elliptical::support {
 
@@ -28,6 +29,7 @@ inline tasks::LanguageModelOptions small_task_options(const AttentionVariant& va
 inline tasks::Scores evaluate(tasks::Task& task,
                               tasks::LmEvalOptions options,
                               tasks::Dump* dump = nullptr) {
+  const OneThread one_thread;
   const auto set = task.eval_set(options);
   tasks::Scores scores;
   for (int64_t i = 0; i < set->size(); ++i) task.score(set->get(i), scores, dump);
