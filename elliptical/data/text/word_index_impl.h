@@ -48,17 +48,28 @@ class WordIndex {
     int32_t number = kNone;
   };
 
+  template <class T>
+  static uint64_t load(const char* bytes) {
+    T value;
+    std::memcpy(&value, bytes, sizeof value);
+    return value;
+  }
+
+  /// Loads overlap instead of running over single bytes: loops of unpredictable length are dear.
   static uint32_t hash_of(std::string_view word) {
-    uint64_t hash = word.size();
-    while (word.size() >= 8) {
-      uint64_t bytes;
-      std::memcpy(&bytes, word.data(), 8);
-      hash = mix_bits(hash ^ bytes);
-      word.remove_prefix(8);
+    const char* bytes = word.data();
+    const size_t size = word.size();
+    uint64_t hash = size * 0x9E3779B97F4A7C15u;
+    if (size >= 8) {
+      for (size_t i = 8; i < size; i += 8) hash = mix_bits(hash ^ load<uint64_t>(bytes + i - 8));
+      hash ^= load<uint64_t>(bytes + size - 8);
+    } else if (size >= 4) {
+      hash ^= load<uint32_t>(bytes) << 32 | load<uint32_t>(bytes + size - 4);
+    } else if (size > 0) {
+      hash ^= load<uint8_t>(bytes) << 16 | load<uint8_t>(bytes + size / 2) << 8 |
+              load<uint8_t>(bytes + size - 1);
     }
-    uint64_t rest = 0;
-    for (const char c : word) rest = rest << 8 | static_cast<unsigned char>(c);
-    return static_cast<uint32_t>(mix_bits(hash + rest * 0x9E3779B97F4A7C15u) >> 32);
+    return static_cast<uint32_t>(mix_bits(hash) >> 32);
   }
 
   /// The slot that holds the word, or the empty one where it belongs.
