@@ -35,10 +35,14 @@ struct DemoArguments {
 /// The name of the data to use: WikiText-2 where it is or can be fetched.
 std::string choose_data(ProgressPrinter& printer) {
   if (data::locate_data(kData)) return kData;
-  printer.say(
-      fmt::format("{} is not here (elliptical data get {}); the built-in language takes its place",
-                  kData, kData));
-  return std::string(data::kSmallLanguage);
+  printer.say(fmt::format("{} is not here: elliptical data get {}", kData, kData));
+  try {
+    cli::data({"get", kData});
+    return kData;
+  } catch (const std::exception& error) {
+    printer.say(fmt::format("{}; the built-in language takes its place", error.what()));
+    return std::string(data::kSmallLanguage);
+  }
 }
 
 /// Trains the run to its end, from wherever it is.
