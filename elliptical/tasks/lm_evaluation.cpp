@@ -85,11 +85,11 @@ LmEvalSet::LmEvalSet(const data::Corpus& corpus,
 }
 
 void LmEvalSet::swap_words(const data::Corpus& corpus) {
-  const data::SwappedText damaged = data::swap_words(
-      corpus.text(options_.split), {.rate = options_.swap_rate,
-                                    .seed = static_cast<uint64_t>(options_.swap_seed),
-                                    .profile = options_.swap_profile,
-                                    .unit = options_.swap_unit});
+  const data::WordSwapOptions swap{.rate = options_.swap_rate,
+                                   .seed = static_cast<uint64_t>(options_.swap_seed),
+                                   .profile = options_.swap_profile,
+                                   .unit = options_.swap_unit};
+  const data::SwappedText damaged = data::swap_words(corpus.text(options_.split), swap);
   tokens_ = data::encode(damaged.text, corpus.vocabulary());
   swapped_ = damaged.swapped;
   labels_["perturbation"] = std::string("word_swap");
@@ -98,6 +98,8 @@ void LmEvalSet::swap_words(const data::Corpus& corpus) {
   labels_["swap_seed"] = options_.swap_seed;
   labels_["swap_token_rate"] = damaged.token_rate();
   labels_["swap_unit"] = to_string(options_.swap_unit);
+  // A swapped-in word that the vocabulary lacks is <unk>, which is often easier to predict.
+  labels_["swap_word_known"] = corpus.vocabulary().contains(swap.word);
   labels_["swap_word_rate"] = damaged.word_rate();
 }
 

@@ -184,6 +184,7 @@ TEST(LmEvaluation, SwappedAndCleanTargetsAddUp) {
   const auto labels = task.eval_set(swap)->labels();
   EXPECT_EQ(std::get<std::string>(labels.at("perturbation")), "word_swap");
   EXPECT_GT(std::get<double>(labels.at("swap_word_rate")), 0.0);
+  EXPECT_FALSE(std::get<bool>(labels.at("swap_word_known")));
 }
 
 TEST(LmEvaluation, DamageIsTheSameForEveryModel) {
