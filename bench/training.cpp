@@ -36,7 +36,7 @@ class OurTrainer : public Trainer {
  public:
   OurTrainer(const TrainingCase& shape, std::string attention)
       : attention_(std::move(attention)),
-        model_(options(shape, attention_), shape.vocabulary_size),
+        model_(lm_options(shape, attention_), shape.vocabulary_size),
         tokens_(zipf_tokens(shape)) {
     model_.initialize(1);
     parameters_ = model_.parameters();
@@ -72,18 +72,6 @@ class OurTrainer : public Trainer {
   }
 
  private:
-  static models::LmOptions options(const TrainingCase& shape, const std::string& attention) {
-    models::LmOptions options;
-    options.num_layers = shape.num_layers;
-    options.dim = shape.dim;
-    options.num_heads = shape.num_heads;
-    options.feedforward_dim = shape.feedforward_dim;
-    options.window = shape.window;
-    options.dropout = shape.dropout;
-    options.attention = ChosenOptions(nn::attention_choices(), attention);
-    return options;
-  }
-
   std::string attention_;
   models::Lm model_;
   at::Tensor tokens_;  ///< (B, N + 1)
@@ -136,6 +124,18 @@ class TorchTrainer : public Trainer {
 };
 
 }  // namespace
+
+models::LmOptions lm_options(const TrainingCase& shape, const std::string& attention) {
+  models::LmOptions options;
+  options.num_layers = shape.num_layers;
+  options.dim = shape.dim;
+  options.num_heads = shape.num_heads;
+  options.feedforward_dim = shape.feedforward_dim;
+  options.window = shape.window;
+  options.dropout = shape.dropout;
+  options.attention = ChosenOptions(nn::attention_choices(), attention);
+  return options;
+}
 
 std::unique_ptr<Trainer> make_our_trainer(const TrainingCase& shape, const std::string& attention) {
   return std::make_unique<OurTrainer>(shape, attention);

@@ -13,6 +13,10 @@
 
 #include "bench/measure.h"
 
+namespace elliptical::models {
+struct LmOptions;
+}
+
 namespace elliptical::bench {
 
 /// LM small by default.
@@ -24,6 +28,9 @@ struct TrainingCase {
 
   int64_t num_tokens() const { return batch * window; }
 };
+
+/// Our model of that shape, with one of our attention variants.
+models::LmOptions lm_options(const TrainingCase& shape, const std::string& attention);
 
 /// Somebody who trains.
 class Trainer {

@@ -12,6 +12,7 @@
 #include "bench/measure.h"
 #include "elliptical/base/errors.h"
 #include "elliptical/cli/arguments.h"
+#include "elliptical/cli/bench_decode.h"
 #include "elliptical/cli/bench_training.h"
 #include "elliptical/cli/machine.h"
 #include "elliptical/cli/table.h"
@@ -167,8 +168,9 @@ int bench(const Arguments& arguments) {
   bool list_only = false;
   CLI::App app("Our attention or training against peers, calls interleaved.", "bench");
   app.add_option("--what", options.what,
-                 "attention (the op), or training (steps of the language model, against PyTorch)")
-      ->check(one_of({"attention", "training"}))
+                 "attention (the op), training (steps of the language model, against PyTorch), or "
+                 "decode (its next token after many)")
+      ->check(one_of({"attention", "training", "decode"}))
       ->capture_default_str();
   app.add_option("--format", options.format, "How to print the results")
       ->check(one_of({"table", "json", "csv"}));
@@ -193,6 +195,9 @@ int bench(const Arguments& arguments) {
   if (!parse(app, arguments)) return 0;
 
   if (options.threads > 0) at::set_num_threads(options.threads);
+  if (options.what == "decode") {
+    return bench_decode(options.format, options.measure.repeats, options.quick);
+  }
   if (options.what == "training") {
     return bench_training({.format = options.format,
                            .trainer_substring = options.case_substring,

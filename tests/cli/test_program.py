@@ -154,6 +154,17 @@ def test_bench_training_takes_turns_with_pytorch(elliptical):
     assert "1.80" in table and "torch elliptical" in table
 
 
+def test_bench_decode_gives_a_row_per_attention_and_position(elliptical):
+    arguments = ["--what", "decode", "--quick", "--threads", "1"]
+    rows = json.loads(short_bench(elliptical, "--format", "json", *arguments).stdout)
+    expected = [(a, p) for p in (16, 64) for a in ("softmax", "elliptical")]
+    assert [(row["attention"], row["position"]) for row in rows] == expected
+    assert all(0 < row["min_s"] <= row["median_s"] for row in rows)
+    lines = short_bench(elliptical, "--format", "csv", *arguments).stdout.splitlines()
+    assert lines[0].startswith("what,attention,") and len(lines) == 1 + len(rows)
+    assert "ms/token" in short_bench(elliptical, *arguments).stdout
+
+
 def test_bench_training_names_a_peer_that_does_not_start(elliptical):
     environment = {**os.environ, "ELLIPTICAL_PYTHON": "/bin/false"}
     result = elliptical("bench", "--what", "training", "--quick", env=environment)
