@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+//
+// Which differences between methods are larger than the noise of training and of the text they were
+// measured on? Runs of equal seed are paired: same data order, same initial weights where shapes
+// agree. With y[a,s] the log-perplexity of method a and seed s, the difference of two methods is
+// the mean over the seeds that both have of y[a,s] - y[b,s], printed in percent of perplexity.
+//
+// Its interval covers seeds and text together, because an interval over blocks of text alone
+// excludes zero even for two trainings of the same model. With a few seeds the spread of one pair
+// is too uncertain to be used by itself, so the noise of training is pooled over all methods: the
+// residual of the table y[a,s] after method means and seed means, with (A-1)(S-1) degrees of
+// freedom. One replicate of the bootstrap is
+//
+//     difference  +  noise sqrt(2 / S) t   +   (difference on resampled blocks - difference)
+//
+// with t from Student's distribution of these degrees of freedom, and blocks of text drawn with
+// replacement, the same for both methods and all seeds. The interval is the middle 95 % of
+// `num_replicates` of them. One seed has no interval, and the comparison says so.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "elliptical/report/run_data.h"
+
+namespace elliptical::report {
+
+/// What a method is in a comparison.
+enum class Role { kReference, kMethod, kControl };
+
+struct Interval {
+  double low = 0, high = 0;
+  bool excludes_zero() const { return low > 0 || high < 0; }
+};
+
+/// Of two methods, in percent of perplexity; negative: the first is better.
+struct Difference {
+  double percent = 0;
+  int64_t num_seeds = 0;
+  std::optional<Interval> interval;  ///< absent with one seed
+};
+
+/// One of the things measured of every run: "clean", "swapped", "clean targets, swapped text",
+/// "swapped targets".
+struct Cell {
+  std::vector<double> values;               ///< perplexity, in the order of `MethodRow::seeds`
+  double mean = 0;                          ///< geometric, as differences are
+  std::optional<double> deviation_percent;  ///< standard deviation over seeds; absent with one
+  std::optional<Difference> to_reference, to_matched;
+};
+
+struct MethodRow {
+  std::string name;
+  Role role = Role::kMethod;
+  std::vector<int64_t> seeds;
+  std::vector<std::optional<Cell>> cells;  ///< like Comparison::measures
+  std::optional<double> tokens_per_second;
+  bool leaks_future = false;
+};
+
+struct Comparison {
+  std::string task, data;
+  std::vector<std::string> measures;  ///< names of the columns
+  std::string reference;              ///< name of the method that others are compared with
+  std::string matched;                ///< name of the matched constant, empty when there is none
+  std::vector<MethodRow> rows;        ///< reference first, then methods, then controls
+  /// Noise of one training per measure, in percent of perplexity; absent with one seed.
+  std::vector<std::optional<double>> noise_percent;
+  std::vector<std::string> problems;  ///< what could not be compared, and what to do about it
+};
+
+struct ComparisonOptions {
+  std::string reference = "softmax";  ///< the first method when there is none of this name
+  int64_t num_replicates = 10000;
+  uint64_t seed = 1;
+};
+
+/// The runs of one task on one data set; others are named in `problems`.
+Comparison compare_runs(const std::vector<RunData>& runs, const ComparisonOptions& options = {});
+
+/// What the table says, in sentences: which methods differ from the reference and from the matched
+/// constant by more than the noise, whether the null twin does, what is missing.
+std::vector<std::string> in_words(const Comparison& comparison);
+
+}  // namespace elliptical::report

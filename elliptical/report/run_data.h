@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+//
+// What run folders say about themselves, read without torch: configuration, records, losses. This
+// is all that comparisons and reports are made of; what it is measured by is described in
+// docs/records.md.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "elliptical/base/records.h"
+
+namespace elliptical::report {
+
+struct RunData {
+  std::filesystem::path folder;
+  std::string name;  ///< what tables call runs of this kind: "softmax", "matched constant"
+  std::string task;
+  int64_t seed = 0;
+  std::string config;           ///< text of config.toml
+  std::vector<Record> records;  ///< all complete ones
+  std::vector<Record> log;      ///< losses of single steps
+  /// snapshot.safetensors, empty where there is none.
+  std::filesystem::path snapshot;
+};
+
+struct RunCollection {
+  std::vector<RunData> runs;          ///< sorted by name, then seed, then folder
+  std::vector<std::string> problems;  ///< one line for each folder or file that could not be used
+};
+
+/// Each path is a run folder or a folder with run folders somewhere below it (four levels at most).
+/// Nothing that is wrong with one run keeps the others from being read.
+RunCollection read_runs(const std::vector<std::filesystem::path>& folders);
+
+}  // namespace elliptical::report
