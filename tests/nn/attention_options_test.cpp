@@ -123,7 +123,7 @@ TEST(AttentionOptions, ScopeCanBeOverriddenForAPass) {
 
 TEST(AttentionOptions, CausalModelRefusesTheSequenceScope) {
   const char* expected =
-      "elliptical attention: metric.scope must be \"prefix\" in a causal model, got \"sequence\": "
+      "attention: metric.scope must be \"prefix\" in a causal model, got \"sequence\": "
       "every token would see the ones after it through the metric (say metric_lookahead = true to "
       "reproduce the released form)";
   EXPECT_EQ(refusal({"metric.scope=sequence"}, kCausal), expected);
@@ -144,7 +144,7 @@ TEST(AttentionOptions, RecordsSayWhetherTheFutureLeaks) {
 
 TEST(AttentionOptions, ConstantsNeedTheirValue) {
   EXPECT_EQ(refusal({"metric.estimator=matched"}, kCausal),
-            "elliptical attention: metric.value must be given for metric.estimator = \"matched\", "
+            "attention: metric.value must be given for metric.estimator = \"matched\", "
             "got none (the mean of the metric that it stands in for)");
 }
 

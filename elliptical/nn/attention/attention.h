@@ -34,6 +34,8 @@ struct AttentionCache {
   virtual ~AttentionCache() = default;
 };
 
+class MetricStatistics;
+
 /// State of one forward pass through all layers.
 struct AttentionContext {
   bool is_causal = false;
@@ -51,6 +53,7 @@ struct AttentionContext {
   /// Streaming: the caches of all layers, empty at the start. Tokens given are the next ones.
   std::vector<std::unique_ptr<AttentionCache>>* caches = nullptr;
   Trace* trace = nullptr;
+  MetricStatistics* metric_statistics = nullptr;
 
   /// The seed of a purpose in the layer that runs. Not numbered by call: two variants that differ
   /// in what they draw have the same dropout elsewhere, which is what pairs them.

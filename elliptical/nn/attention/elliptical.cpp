@@ -1,181 +1,77 @@
 // SPDX-License-Identifier: MIT
 #include "elliptical/nn/attention/elliptical.h"
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <torch/torch.h>
 
-#include "elliptical/base/errors.h"
 #include "elliptical/nn/attention/attend.h"
-#include "elliptical/ops/prefix_metric.h"
 
 namespace elliptical::nn {
 namespace {
 
-using ops::MetricEstimator;
-using ops::MetricScope;
-
-/// What goes on in a stream: the running sum, or the row that a random control drew.
-struct EllipticalState : MixerState {
-  EllipticalState(ops::MetricScaling scaling, double delta) : prefix(scaling, delta) {}
-  ops::PrefixMetricState prefix;
-  at::Tensor row;  ///< (B, H, 1, D)
-};
+/// As released, the first layer, which has no metric, keeps its 1 / sqrt(D).
+AttendOptions attend_options(const EllipticalOptions& options, const AttentionShape& shape) {
+  AttendOptions attend{.dropout = shape.dropout};
+  if (shape.layer > 0 && !options.scale_logits) attend.scale = 1.0;
+  return attend;
+}
 
 class EllipticalMixer : public HeadMixer {
  public:
-  EllipticalMixer(const EllipticalOptions& options, const AttentionShape& shape);
+  EllipticalMixer(const EllipticalOptions& options, const AttentionShape& shape)
+      : attend_(attend_options(options, shape)),
+        source_(options, shape, attend_.scale, *this),
+        scale_logits_(options.scale_logits) {}
 
   at::Tensor mix(const Heads& heads,
                  const AttentionContext& context,
-                 std::unique_ptr<MixerState>* state) override;
-  std::optional<std::string> why_no_streaming() const override;
-  std::map<std::string, LabelValue> labels() const override;
+                 std::unique_ptr<MixerState>* state) override {
+    return attend(heads, source_.metric(heads, context, state), attend_, context);
+  }
+
+  std::optional<std::string> why_no_streaming() const override {
+    return source_.why_no_streaming();
+  }
+
+  std::map<std::string, LabelValue> labels() const override {
+    std::map<std::string, LabelValue> labels = source_.labels();
+    labels["logits_scaled"] = scale_logits_;
+    return labels;
+  }
 
  private:
-  bool has_metric() const { return layer_ > 0; }
-  at::Tensor metric(const Heads& heads, const AttentionContext& context) const;
-  at::Tensor stream_metric(const Heads& heads,
-                           const AttentionContext& context,
-                           std::unique_ptr<MixerState>& state) const;
-
-  EllipticalOptions options_;
   AttendOptions attend_;
-  MetricScope scope_;
-  bool is_causal_;
-  int64_t layer_;
-  at::Tensor temperature_;  ///< (H), a parameter, with that control only
+  MetricSource source_;
+  bool scale_logits_;
 };
 
-void check(const EllipticalOptions& options, const AttentionShape& shape, MetricScope scope) {
-  const MetricEstimator estimator = options.metric.estimator;
-  if (shape.is_causal && scope == MetricScope::kSequence && reads_tokens(estimator) &&
-      !options.metric_lookahead) {
-    throw ConfigError(
-        "elliptical attention: metric.scope must be \"prefix\" in a causal model, got "
-        "\"sequence\": every token would see the ones after it through the metric (say "
-        "metric_lookahead = true to reproduce the released form)");
-  }
-  const bool needs_value =
-      estimator == MetricEstimator::kConstant || estimator == MetricEstimator::kMatched;
-  if (needs_value && !options.metric.value) {
-    throw ConfigError("elliptical attention: metric.value must be given for metric.estimator = \"" +
-                      std::string(to_string(estimator)) +
-                      "\", got none (the mean of the metric that it stands in for)");
-  }
-}
-
-EllipticalMixer::EllipticalMixer(const EllipticalOptions& options, const AttentionShape& shape)
-    : options_(options),
-      attend_{.dropout = shape.dropout},
-      scope_(options.metric.scope.value_or(shape.is_causal ? MetricScope::kPrefix
-                                                           : MetricScope::kSequence)),
-      is_causal_(shape.is_causal),
-      layer_(shape.layer) {
-  check(options, shape, scope_);
-  // As released, the first layer, which has no metric, keeps its 1 / sqrt(D).
-  if (has_metric() && !options.scale_logits) attend_.scale = 1.0;
-  if (has_metric() && options.metric.estimator == MetricEstimator::kTemperature) {
-    const double start = options.metric.value.value_or(1.0);
-    temperature_ = register_parameter("temperature", torch::full({shape.num_heads}, start));
-  }
-}
-
-at::Tensor EllipticalMixer::mix(const Heads& heads,
-                                const AttentionContext& context,
-                                std::unique_ptr<MixerState>* state) {
-  if (!has_metric()) return attend(heads, {}, attend_, context);
-  const at::Tensor m =
-      state != nullptr ? stream_metric(heads, context, *state) : metric(heads, context);
-  return attend(heads, m, attend_, context);
-}
-
-at::Tensor EllipticalMixer::metric(const Heads& heads, const AttentionContext& context) const {
-  const EllipticalMetricOptions& from = options_.metric;
-  ops::MetricOptions call{.estimator = from.estimator,
-                          .scope = context.metric_scope.value_or(scope_),
-                          .scaling = from.scaling,
-                          .delta = from.delta,
-                          .differentiable = options_.gradient_through_metric,
-                          .attenuation = from.attenuation,
-                          .step = from.step,
-                          .is_causal = context.is_causal,
-                          .scale = attend_.scale,
-                          .query_stride = from.query_stride,
-                          .low = from.low,
-                          .seed = from.seed,
-                          .value = from.value.value_or(1.0),
-                          .lengths = context.key_lengths};
-  // One row serves all tokens of a control that looks at none.
-  if (!reads_tokens(from.estimator)) call.scope = MetricScope::kSequence;
-  if (temperature_.defined()) call.temperature = temperature_;
-  if (from.estimator == MetricEstimator::kRandom) {
-    call.generator = at::detail::createCPUGenerator(context.seed("metric"));
-  }
-  ops::MetricInputs inputs{.v = heads.v_new, .q = heads.q, .k = heads.k};
-  if (reads_tokens(from.estimator)) {
-    inputs.v_prev = context.previous_v;
-    inputs.q_prev = context.previous_q;
-  }
-  return ops::metric(inputs, call);
-}
-
-at::Tensor EllipticalMixer::stream_metric(const Heads& heads,
-                                          const AttentionContext& context,
-                                          std::unique_ptr<MixerState>& state) const {
-  const EllipticalMetricOptions& from = options_.metric;
-  if (!state) state = std::make_unique<EllipticalState>(from.scaling, from.delta);
-  auto& running = dynamic_cast<EllipticalState&>(*state);
-  switch (from.estimator) {
-    case MetricEstimator::kIsotropic: {
-      const at::Tensor rows = running.prefix.update(heads.v_new, context.previous_v);
-      return rows.mean(-1, /*keepdim=*/true).expand_as(rows);
-    }
-    case MetricEstimator::kQuotient: {
-      const at::Tensor change = (heads.v_new - context.previous_v).abs() /
-                                ((heads.q - context.previous_q).abs() + from.attenuation);
-      return running.prefix.update(change, at::zeros_like(change));
-    }
-    case MetricEstimator::kDifference:
-      return running.prefix.update(heads.v_new, context.previous_v);
-    default:  // constant over the sequence: the first piece's row
-      if (!running.row.defined()) running.row = metric(heads, context);
-      return running.row;
-  }
-}
-
-std::optional<std::string> EllipticalMixer::why_no_streaming() const {
-  const MetricEstimator estimator = options_.metric.estimator;
-  if (!has_metric() || !reads_tokens(estimator)) return std::nullopt;
-  if (scope_ == MetricScope::kSequence) {
-    return "metric.scope = \"sequence\" reads the whole sequence, so that each new token changes "
-           "the "
-           "metric of all tokens before it (train with metric.scope = \"prefix\")";
-  }
-  switch (estimator) {
-    case MetricEstimator::kMedian:
-    case MetricEstimator::kConsistent:
-    case MetricEstimator::kJacobian:
-      return "metric.estimator = \"" + std::string(to_string(estimator)) +
-             "\" has no running sum to go on from (difference, quotient, isotropic and the "
-             "controls stream)";
-    default:
-      return std::nullopt;
-  }
-}
-
-std::map<std::string, LabelValue> EllipticalMixer::labels() const {
-  const EllipticalMetricOptions& metric = options_.metric;
-  const bool reads = reads_tokens(metric.estimator);
-  return {
-      {"leaks_future", is_causal_ && reads && scope_ == MetricScope::kSequence},
-      {"logits_scaled", options_.scale_logits},
-      {"metric_estimator", std::string(to_string(metric.estimator))},
-      {"metric_gradient", std::string(options_.gradient_through_metric ? "through" : "detached")},
-      {"metric_scaling", std::string(ops::to_string(metric.scaling))},
-      {"metric_scope", std::string(to_string(scope_))}};
-}
-
 }  // namespace
+
+void EllipticalOptions::visit(FieldList& fields) {
+  fields.add_choice("preset",
+                    {.names = {"paper", "released-lm", "released-attack"},
+                     .get = [this] { return preset; },
+                     .set = [this](const std::string& name) { use_preset(name); },
+                     .selects_fields = true},
+                    "defaults of the other fields: as the paper writes it, or as its code did");
+  visit_metric(fields);
+  fields.add("scale_logits", scale_logits,
+             "divide logits by sqrt(D) in layers that have a metric; the others always do");
+}
+
+std::unique_ptr<Options> EllipticalOptions::clone() const {
+  return std::make_unique<EllipticalOptions>(*this);
+}
+
+void EllipticalOptions::use_preset(const std::string& name) {
+  *this = EllipticalOptions();
+  preset = name;
+  if (name == "released-lm") {
+    metric.scope = ops::MetricScope::kSequence;
+    scale_logits = false;
+  } else if (name == "released-attack") {
+    metric.estimator = ops::MetricEstimator::kMedian;
+  }
+}
 
 std::shared_ptr<HeadMixer> make_elliptical_mixer(const EllipticalOptions& options,
                                                  const AttentionShape& shape) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "elliptical/nn/attention/elliptical.h"
+#include "elliptical/nn/attention/metric_source.h"
 
 namespace elliptical::nn {
 namespace {
@@ -27,7 +27,7 @@ bool reads_tokens(MetricEstimator estimator) {
   }
 }
 
-void EllipticalMetricOptions::visit(FieldList& fields) {
+void MetricFields::visit(FieldList& fields) {
   fields.add_choice(
       "estimator",
       {.names = ops::metric_estimator_names(),
@@ -92,13 +92,7 @@ void EllipticalMetricOptions::visit(FieldList& fields) {
   }
 }
 
-void EllipticalOptions::visit(FieldList& fields) {
-  fields.add_choice("preset",
-                    {.names = {"paper", "released-lm", "released-attack"},
-                     .get = [this] { return preset; },
-                     .set = [this](const std::string& name) { use_preset(name); },
-                     .selects_fields = true},
-                    "defaults of the other fields: as the paper writes it, or as its code did");
+void MetricSourceOptions::visit_metric(FieldList& fields) {
   fields.add_group("metric", metric);
   fields.add_choice(
       "metric_gradient",
@@ -108,23 +102,17 @@ void EllipticalOptions::visit(FieldList& fields) {
       "whether gradients pass through the metric");
   fields.add("metric_lookahead", metric_lookahead,
              "allows metric.scope = sequence in a causal model, where it sees the future");
-  fields.add("scale_logits", scale_logits,
-             "divide logits by sqrt(D) in layers that have a metric; the others always do");
 }
 
-std::unique_ptr<Options> EllipticalOptions::clone() const {
-  return std::make_unique<EllipticalOptions>(*this);
-}
-
-void EllipticalOptions::use_preset(const std::string& name) {
-  *this = EllipticalOptions();
-  preset = name;
-  if (name == "released-lm") {
-    metric.scope = MetricScope::kSequence;
-    scale_logits = false;
-  } else if (name == "released-attack") {
-    metric.estimator = MetricEstimator::kMedian;
-  }
+void DistanceOptions::visit_distance(FieldList& fields) {
+  fields.add_choice(
+      "distance",
+      {.names = {"euclidean", "elliptical"},
+       .get = [this] { return is_elliptical ? "elliptical" : "euclidean"; },
+       .set = [this](const std::string& name) { is_elliptical = name == "elliptical"; },
+       .selects_fields = true},
+      "what distances between queries and keys are measured with; elliptical: with a metric");
+  if (is_elliptical) visit_metric(fields);
 }
 
 }  // namespace elliptical::nn

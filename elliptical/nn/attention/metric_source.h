@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+//
+// Where a layer's metric comes from: the change of the values since the layer before, or a control
+// in its place. Elliptical attention is softmax attention with one; other variants that measure
+// distances take one with distance = "elliptical". The first layer has none.
+#pragma once
+
+#include <optional>
+
+#include "elliptical/nn/attention/multi_head.h"
+#include "elliptical/ops/metric.h"
+
+namespace elliptical::nn {
+
+/// The metric: what ops::MetricOptions has, as a recipe says it. Which fields there are depends on
+/// the estimator.
+struct MetricFields {
+  ops::MetricEstimator estimator = ops::MetricEstimator::kDifference;
+  std::optional<ops::MetricScope> scope;  ///< absent: prefix in causal models, else sequence
+  ops::MetricScaling scaling = ops::MetricScaling::kMax;
+  double delta = 1.0;
+  double attenuation = 0.5;
+  std::optional<double> step;
+  int64_t query_stride = 16;
+  double low = 0.0;
+  int64_t seed = 0;
+  std::optional<double> value;
+
+  void visit(FieldList& fields);
+};
+
+struct MetricSourceOptions {
+  MetricFields metric;
+  bool gradient_through_metric = false;
+  bool metric_lookahead = false;
+
+  void visit_metric(FieldList& fields);
+};
+
+/// For variants that can do without: distance = "euclidean" | "elliptical".
+struct DistanceOptions : MetricSourceOptions {
+  bool is_elliptical = false;
+
+  void visit_distance(FieldList& fields);
+};
+
+/// Whether an estimator looks at tokens at all; the others are constant over a sequence.
+bool reads_tokens(ops::MetricEstimator estimator);
+
+class MetricSource {
+ public:
+  /// `logit_scale` is that of the attention, for estimators that look at it; 1 / sqrt(D) when
+  /// absent. A learned temperature becomes the parameter `temperature` of `owner`. Throws
+  /// ConfigError when the options contradict each other or the shape.
+  MetricSource(const MetricSourceOptions& options,
+               const AttentionShape& shape,
+               std::optional<double> logit_scale,
+               torch::nn::Module& owner);
+
+  /// (B, H, 1, D) or, one row for each query, (B, H, N, D); nothing in the first layer. `state` is
+  /// that of a stream (null outside of one) and belongs to this source alone.
+  std::optional<at::Tensor> metric(const HeadMixer::Heads& heads,
+                                   const AttentionContext& context,
+                                   std::unique_ptr<MixerState>* state) const;
+  /// Whether one row serves a whole sequence: then keys, too, can be stretched by it.
+  bool has_one_row() const;
+  std::optional<std::string> why_no_streaming() const;
+  std::map<std::string, LabelValue> labels() const;
+
+ private:
+  bool has_metric() const { return layer_ > 0; }
+  at::Tensor of_sequence(const HeadMixer::Heads& heads, const AttentionContext& context) const;
+  at::Tensor of_stream(const HeadMixer::Heads& heads,
+                       const AttentionContext& context,
+                       std::unique_ptr<MixerState>& state) const;
+
+  MetricSourceOptions options_;
+  std::optional<double> logit_scale_;
+  ops::MetricScope scope_;
+  bool is_causal_;
+  int64_t layer_;
+  at::Tensor temperature_;  ///< (H), with that control only
+};
+
+}  // namespace elliptical::nn
