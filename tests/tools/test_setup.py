@@ -1,5 +1,6 @@
 """tools/setup on a machine that lacks something: one line says what, exit status 3, nothing is changed."""
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -16,7 +17,7 @@ def clone(tmp_path):
     """A repository with nothing but what set-up reads."""
     (tmp_path / "tools").mkdir()
     shutil.copy(ROOT / "tools/setup", tmp_path / "tools/setup")
-    for name in ("requirements.txt", "requirements.lock"):
+    for name in ("requirements.txt", "requirements.lock", "package.json", "package-lock.json", ".npmrc"):
         shutil.copy(ROOT / name, tmp_path / name)
     (tmp_path / "tools/debian-packages.txt").write_text("")
     return tmp_path
@@ -79,3 +80,36 @@ def test_a_python_that_does_not_do_is_refused(clone, version, message):
     assert result.returncode == 3
     assert message in result.stderr
     assert not (clone / ".venv").exists()
+
+
+def with_python_packages(clone):
+    """A .venv that needs nothing, with an npm that can be replaced."""
+    python = shutil.which("python3")
+    (clone / ".venv").mkdir()
+    program(clone / ".venv/bin", "python", "exit 1")
+    wanted = b"".join((clone / name).read_bytes() for name in ("requirements.txt", "requirements.lock"))
+    stamp = hashlib.sha256(wanted + f"{python}\n".encode()).hexdigest()
+    (clone / ".venv/elliptical-setup").write_text(f"{stamp}  -\n")
+
+
+def test_npm_packages_are_installed_once(clone):
+    with_python_packages(clone)
+    program(clone / ".venv/bin", "npm", 'echo "npm $*" >&2; mkdir -p node_modules')
+    assert "npm ci" in setup(clone).stderr
+    again = setup(clone)
+    assert (again.returncode, again.stderr) == (0, "")
+    (clone / "package-lock.json").write_text("{}")
+    assert "npm ci" in setup(clone).stderr
+
+
+def test_npm_packages_that_can_not_be_installed_are_named(clone):
+    with_python_packages(clone)
+    program(clone / ".venv/bin", "npm", "exit 1")
+    result = setup(clone)
+    assert result.returncode == 3
+    assert "the packages of package-lock.json could not be installed" in result.stderr
+    assert not (clone / "node_modules").exists()
+
+
+def test_the_lock_file_names_no_registry():
+    assert "resolved" not in (ROOT / "package-lock.json").read_text()
