@@ -133,6 +133,16 @@ std::string assign(const Field& field, const toml::node& node) {
                     field.place);
 }
 
+/// A value as text that two recipes can be compared by.
+std::string plain_text(const toml::node& node) {
+  if (const auto* text = node.as_string()) return text->get();
+  const toml::array* list = node.as_array();
+  if (list == nullptr) return given(node);
+  std::vector<std::string> elements;
+  for (const toml::node& element : *list) elements.push_back(plain_text(element));
+  return "[" + join(elements) + "]";
+}
+
 const Field* find_field(const FieldList& list, const std::string& key) {
   for (const Field& field : list.fields()) {
     if (field.key == key) return &field;
@@ -338,6 +348,16 @@ void read_recipe_text(const std::string& text,
 
 void read_recipe(const std::filesystem::path& file, const ListFields& list) {
   read_recipe_text(read_recipe_file(file, ""), file, list);
+}
+
+std::map<std::string, std::string> recipe_values(const std::string& text,
+                                                 const std::filesystem::path& name) {
+  const toml::table table = parse(text, name);
+  std::vector<Leaf> leaves;
+  collect_leaves(table, "", leaves);
+  std::map<std::string, std::string> values;
+  for (const Leaf& leaf : leaves) values.emplace(leaf.key, plain_text(*leaf.node));
+  return values;
 }
 
 void apply_overrides(const std::vector<std::string>& assignments, const ListFields& list) {

@@ -11,6 +11,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,12 @@ void apply_overrides(const std::vector<std::string>& assignments, const ListFiel
 /// The effective configuration as a recipe: every field, in the order of the list, tables as
 /// `[section]`. Reading it back gives the same values.
 std::string to_toml(const ListFields& list);
+
+/// The values of a recipe by full key, whatever they are of: text without quotes, numbers and lists
+/// as they are written. For readers that do not know the options: reports, tables. Its `base` is
+/// not followed. Throws ConfigError when the text is no TOML.
+std::map<std::string, std::string> recipe_values(const std::string& text,
+                                                 const std::filesystem::path& name);
 
 /// One line per field: key, type or names, current value, help.
 struct FieldText {

@@ -239,10 +239,19 @@ void RecordWriter::truncate_after_step(const std::filesystem::path& path, int64_
 }
 
 std::vector<Record> read_records(const std::filesystem::path& path) {
+  return read_records(path, [](const std::string& what) { throw DataError(what); });
+}
+
+std::vector<Record> read_records(const std::filesystem::path& path,
+                                 const std::function<void(const std::string&)>& damaged) {
   const std::string text = read_if_there(path);
   std::vector<Record> records;
   for_each_line(text, [&](int64_t number, std::string_view line) {
-    records.push_back(parse_line(path, number, line));
+    try {
+      records.push_back(parse_line(path, number, line));
+    } catch (const DataError& error) {
+      damaged(error.what());
+    }
   });
   return records;
 }

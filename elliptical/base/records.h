@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <variant>
@@ -55,5 +56,9 @@ class RecordWriter {
 /// All complete records of a file. A cut last line is left out; any other damaged line is a
 /// DataError with its number. A missing file has none.
 std::vector<Record> read_records(const std::filesystem::path& path);
+
+/// The same, but a damaged line is told to `damaged`, as "FILE:LINE: what is wrong", and left out.
+std::vector<Record> read_records(const std::filesystem::path& path,
+                                 const std::function<void(const std::string&)>& damaged);
 
 }  // namespace elliptical

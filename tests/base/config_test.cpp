@@ -387,5 +387,16 @@ TEST(ChosenOptions, CopiesAreIndependent) {
   EXPECT_EQ(a.name(), "round");
 }
 
+TEST(RecipeValues, KnowNoOptions) {
+  const auto values = recipe_values(
+      "name = \"a b\"\nseed = 3\n[task.model]\ncutoffs = [1, 2]\nrate = 0.5\nflag = true\n", "x");
+  EXPECT_EQ(values, (std::map<std::string, std::string>{{"name", "a b"},
+                                                        {"seed", "3"},
+                                                        {"task.model.cutoffs", "[1, 2]"},
+                                                        {"task.model.flag", "true"},
+                                                        {"task.model.rate", "0.5"}}));
+  EXPECT_TRUE(message_of([] { recipe_values("a =", "f.toml"); }).starts_with("f.toml:1: "));
+}
+
 }  // namespace
 }  // namespace elliptical

@@ -146,5 +146,16 @@ TEST(RecordFiles, C3FullDiskIsNamed) {
   EXPECT_EQ(message, "/none/r: can not open: No such file or directory");
 }
 
+TEST(Records, DamagedLinesCanBeLeftOut) {
+  const test::TemporaryFolder folder;
+  const std::string good = to_json_line(sample(1)) + "\n";
+  const auto path = folder.write("records.jsonl", good + "[]\n" + good + "{");
+  std::vector<std::string> damaged;
+  const auto records =
+      read_records(path, [&](const std::string& line) { damaged.push_back(line); });
+  EXPECT_EQ(records.size(), 2);
+  EXPECT_EQ(damaged, std::vector<std::string>({path.string() + ":2: record: nested value"}));
+}
+
 }  // namespace
 }  // namespace elliptical
