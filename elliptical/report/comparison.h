@@ -24,16 +24,12 @@
 #include <vector>
 
 #include "elliptical/report/run_data.h"
+#include "elliptical/report/statistics.h"
 
 namespace elliptical::report {
 
 /// What a method is in a comparison.
 enum class Role { kReference, kMethod, kControl };
-
-struct Interval {
-  double low = 0, high = 0;
-  bool excludes_zero() const { return low > 0 || high < 0; }
-};
 
 /// Of two methods, in percent of perplexity; negative: the first is better.
 struct Difference {
@@ -61,7 +57,8 @@ struct MethodRow {
 };
 
 struct Comparison {
-  std::string task, data;
+  std::string task, data, split;
+  double swap_rate = 0;               ///< of the swapped text; 0 when nothing was measured on one
   std::vector<std::string> measures;  ///< names of the columns
   std::string reference;              ///< name of the method that others are compared with
   std::string matched;                ///< name of the matched constant, empty when there is none
@@ -73,11 +70,13 @@ struct Comparison {
 
 struct ComparisonOptions {
   std::string reference = "softmax";  ///< the first method when there is none of this name
+  std::string split;                  ///< empty: test where it was measured, else validation
+  std::optional<double> swap_rate;    ///< absent: the one that most runs were measured with
   int64_t num_replicates = 10000;
   uint64_t seed = 1;
 };
 
-/// The runs of one task on one data set; others are named in `problems`.
+/// The finished runs of one task on one data set; others are named in `problems`.
 Comparison compare_runs(const std::vector<RunData>& runs, const ComparisonOptions& options = {});
 
 /// What the table says, in sentences: which methods differ from the reference and from the matched

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: MIT
+#include "elliptical/report/comparison.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "elliptical/base/controls.h"
+#include "elliptical/base/names.h"
+#include "elliptical/report/measurement.h"
+#include "elliptical/report/run_selection.h"
+
+namespace elliptical::report {
+namespace {
+
+double percent(double log_ratio) { return 100 * std::expm1(log_ratio); }
+
+/// A run of the table with what was measured of it.
+struct MeasuredRun {
+  const RunData* run;
+  Measurements all;
+  std::array<const Measurement*, kMeasures.size()> chosen = {};  ///< null: not measured, not usable
+};
+
+/// Runs of one name, by seed.
+using Method = std::map<int64_t, MeasuredRun>;
+
+/// The circumstances that most runs were measured in, of those that may be chosen.
+template <class Allowed>
+std::optional<Circumstances> most_common(const std::vector<MeasuredRun>& runs, Allowed allowed) {
+  std::map<Circumstances, int> counts;
+  for (const MeasuredRun& run : runs) {
+    for (const auto& [circumstances, by_measure] : run.all) {
+      if (allowed(circumstances)) ++counts[circumstances];
+    }
+  }
+  if (counts.empty()) return std::nullopt;
+  return std::max_element(counts.begin(), counts.end(),
+                          [](const auto& a, const auto& b) { return a.second < b.second; })
+      ->first;
+}
+
+class Comparer {
+ public:
+  Comparer(const std::vector<RunData>& runs, const ComparisonOptions& options) : options_(options) {
+    RunSelection selection = select_runs(runs);
+    result_.task = selection.task;
+    result_.data = selection.data;
+    result_.problems = std::move(selection.problems);
+    for (const SelectedRun& selected : selection.runs) {
+      runs_.push_back({selected.run, measurements_at(*selected.run, selected.step)});
+    }
+  }
+
+  Comparison compare() {
+    choose_measurements();
+    make_methods();
+    for (MethodRow& row : result_.rows) fill_row(row);
+    for (size_t c = 0; c < columns_.size(); ++c) {
+      const auto noise = training_noise(noise_table(columns_[c]));
+      noise_.push_back(noise);
+      result_.noise_percent.push_back(noise ? std::optional(percent(noise->deviation))
+                                            : std::nullopt);
+      for (MethodRow& row : result_.rows) {
+        if (!row.cells[c]) continue;
+        row.cells[c]->to_reference = difference(row.name, result_.reference, c);
+        row.cells[c]->to_matched = difference(row.name, result_.matched, c);
+      }
+    }
+    note_gaps();
+    return std::move(result_);
+  }
+
+ private:
+  void choose_measurements();
+  void choose(const std::optional<Circumstances>& circumstances, bool swapped);
+  void make_methods();
+  void fill_row(MethodRow& row);
+  std::vector<std::vector<std::optional<double>>> noise_table(size_t measure) const;
+  std::optional<Difference> difference(const std::string& name,
+                                       const std::string& other,
+                                       size_t column);
+  std::optional<std::vector<BlockDifference>> block_differences(
+      const std::vector<std::pair<const Measurement*, const Measurement*>>& pairs) const;
+  void note_gaps();
+
+  const ComparisonOptions& options_;
+  Comparison result_;
+  std::vector<MeasuredRun> runs_;
+  std::map<std::string, Method> methods_;
+  std::vector<size_t> columns_;  ///< places in kMeasures
+  std::vector<std::optional<TrainingNoise>> noise_;
+  bool lacks_blocks_ = false;
+};
+
+void Comparer::choose_measurements() {
+  const auto has_split = [&](const std::string& split) {
+    return most_common(runs_, [&](const Circumstances& c) { return c.split == split; }).has_value();
+  };
+  result_.split = !options_.split.empty() ? options_.split : has_split("test") ? "test" : "valid";
+  const auto clean = most_common(
+      runs_, [&](const Circumstances& c) { return c.split == result_.split && c.swap_rate == 0; });
+  const auto swapped = most_common(runs_, [&](const Circumstances& c) {
+    return c.split == result_.split &&
+           (options_.swap_rate ? c.swap_rate == *options_.swap_rate : c.swap_rate > 0);
+  });
+  result_.swap_rate = swapped ? swapped->swap_rate : 0;
+  choose(clean, false);
+  choose(swapped, true);
+  for (size_t measure = 0; measure < kMeasures.size(); ++measure) {
+    const auto has = [&](const MeasuredRun& run) { return run.chosen[measure] != nullptr; };
+    if (std::none_of(runs_.begin(), runs_.end(), has)) continue;
+    columns_.push_back(measure);
+    result_.measures.emplace_back(kMeasures[measure].name);
+  }
+}
+
+void Comparer::choose(const std::optional<Circumstances>& circumstances, bool swapped) {
+  if (!circumstances) return;
+  char rate[32];
+  std::snprintf(rate, sizeof rate, "%.6g", circumstances->swap_rate);
+  for (MeasuredRun& run : runs_) {
+    const std::string folder = run.run->folder.string();
+    const auto found = run.all.find(*circumstances);
+    if (found == run.all.end()) {
+      result_.problems.push_back(
+          folder + ": is not measured on " + (swapped ? "swapped" : "clean") +
+          " text as the others are (elliptical eval " + folder + " --split " +
+          circumstances->split + (swapped ? std::string(" --swap ") + rate : "") + ")");
+      continue;
+    }
+    for (const auto& [measure, measurement] : found->second) {
+      if (std::isfinite(measurement.perplexity) && measurement.perplexity > 0) {
+        run.chosen[measure] = &measurement;
+      } else {
+        result_.problems.push_back(folder + ": " + kMeasures[measure].metric +
+                                   " must be finite, is not (left out; train it again with a "
+                                   "lower optimizer.learning_rate)");
+      }
+    }
+  }
+}
+
+void Comparer::make_methods() {
+  for (MeasuredRun& run : runs_) methods_[run.run->name].emplace(run.run->seed, std::move(run));
+  std::vector<std::string> names, controls;
+  for (const auto& [name, method] : methods_) {
+    const bool is_control = std::find(kControls.begin(), kControls.end(), name) != kControls.end();
+    (is_control ? controls : names).push_back(name);
+  }
+  std::sort(controls.begin(), controls.end(), [](const std::string& a, const std::string& b) {
+    return std::find(kControls.begin(), kControls.end(), a) <
+           std::find(kControls.begin(), kControls.end(), b);
+  });
+  names.insert(names.end(), controls.begin(), controls.end());
+  const auto wanted = std::find(names.begin(), names.end(), options_.reference);
+  if (wanted != names.end()) std::rotate(names.begin(), wanted, wanted + 1);
+  for (const std::string& name : names) {
+    MethodRow row{.name = name};
+    if (name == names.front()) {
+      row.role = Role::kReference;
+    } else if (std::find(controls.begin(), controls.end(), name) != controls.end()) {
+      row.role = Role::kControl;
+    }
+    result_.rows.push_back(std::move(row));
+  }
+  if (!names.empty()) result_.reference = names.front();
+  if (methods_.contains(std::string(kMatchedConstant))) result_.matched = kMatchedConstant;
+}
+
+void Comparer::fill_row(MethodRow& row) {
+  std::vector<double> speeds;
+  for (const auto& [seed, run] : methods_.at(row.name)) {
+    row.seeds.push_back(seed);
+    for (const Record& record : run.run->records) {
+      row.leaks_future |=
+          label_text(record, "source") != "eval" && label_text(record, "leaks_future") == "true";
+    }
+    for (const Record& record : run.run->log) {
+      const auto speed = record.labels.find("tokens_per_second");
+      if (speed == record.labels.end()) continue;
+      if (const auto* value = std::get_if<double>(&speed->second)) speeds.push_back(*value);
+    }
+  }
+  if (!speeds.empty()) {
+    std::sort(speeds.begin(), speeds.end());
+    row.tokens_per_second = quantile(speeds, 0.5);
+  }
+  for (const size_t measure : columns_) {
+    Cell cell;
+    std::vector<double> logs;
+    for (const auto& [seed, run] : methods_.at(row.name)) {
+      if (run.chosen[measure] == nullptr) {
+        cell.values.push_back(std::nan(""));
+        continue;
+      }
+      cell.values.push_back(run.chosen[measure]->perplexity);
+      logs.push_back(std::log(cell.values.back()));
+    }
+    if (logs.empty()) {
+      row.cells.emplace_back();
+      continue;
+    }
+    double sum = 0;
+    for (const double value : logs) sum += value;
+    cell.mean = std::exp(sum / static_cast<double>(logs.size()));
+    if (logs.size() > 1) cell.deviation_percent = percent(standard_deviation(logs));
+    row.cells.emplace_back(std::move(cell));
+  }
+}
+
+std::vector<std::vector<std::optional<double>>> Comparer::noise_table(size_t measure) const {
+  std::set<int64_t> seeds;
+  for (const auto& [name, method] : methods_) {
+    for (const auto& [seed, run] : method) seeds.insert(seed);
+  }
+  std::vector<std::vector<std::optional<double>>> table;
+  for (const auto& [name, method] : methods_) {
+    auto& row = table.emplace_back();
+    for (const int64_t seed : seeds) {
+      const auto run = method.find(seed);
+      const bool is_there = run != method.end() && run->second.chosen[measure] != nullptr;
+      row.push_back(is_there ? std::optional(std::log(run->second.chosen[measure]->perplexity))
+                             : std::nullopt);
+    }
+  }
+  return table;
+}
+
+std::optional<Difference> Comparer::difference(const std::string& name,
+                                               const std::string& other,
+                                               size_t column) {
+  if (other.empty() || name == other) return std::nullopt;
+  const size_t measure = columns_[column];
+  std::vector<std::pair<const Measurement*, const Measurement*>> pairs;
+  double sum = 0;
+  const Method& others = methods_.at(other);
+  for (const auto& [seed, run] : methods_.at(name)) {
+    const auto paired = others.find(seed);
+    if (paired == others.end()) continue;
+    const Measurement *a = run.chosen[measure], *b = paired->second.chosen[measure];
+    if (a == nullptr || b == nullptr) continue;
+    sum += std::log(a->perplexity) - std::log(b->perplexity);
+    pairs.emplace_back(a, b);
+  }
+  if (pairs.empty()) return std::nullopt;
+  const auto num_seeds = static_cast<int64_t>(pairs.size());
+  const double mean = sum / static_cast<double>(num_seeds);
+  Difference result{.percent = percent(mean), .num_seeds = num_seeds};
+  if (num_seeds < 2 || !noise_[column]) return result;
+  const auto blocks = block_differences(pairs);
+  lacks_blocks_ |= !blocks;
+  const RandomKey key =
+      RandomKey(options_.seed).derive(kMeasures[measure].name).derive(name).derive(other);
+  const Interval logs = difference_interval(mean, num_seeds, *noise_[column],
+                                            blocks.value_or(std::vector<BlockDifference>()),
+                                            options_.num_replicates, key);
+  result.interval = Interval{percent(logs.low), percent(logs.high)};
+  return result;
+}
+
+std::optional<std::vector<BlockDifference>> Comparer::block_differences(
+    const std::vector<std::pair<const Measurement*, const Measurement*>>& pairs) const {
+  const std::vector<Block>& first = pairs.front().first->blocks;
+  std::vector<BlockDifference> blocks(first.size());
+  for (const auto& [a, b] : pairs) {
+    // The same text cut in the same places, for both and for all seeds.
+    for (const Measurement* side : {a, b}) {
+      const bool is_same =
+          std::equal(first.begin(), first.end(), side->blocks.begin(), side->blocks.end(),
+                     [](const Block& x, const Block& y) { return x.count == y.count; });
+      if (!is_same) return std::nullopt;
+    }
+    for (size_t i = 0; i < blocks.size(); ++i) {
+      blocks[i].value += (a->blocks[i].nll - b->blocks[i].nll) / static_cast<double>(pairs.size());
+      blocks[i].weight = static_cast<double>(first[i].count);
+    }
+  }
+  // A block without a target says nothing, and its mean is not a number.
+  std::erase_if(blocks, [](const BlockDifference& block) { return block.weight == 0; });
+  if (blocks.empty()) return std::nullopt;
+  return blocks;
+}
+
+void Comparer::note_gaps() {
+  std::set<int64_t> seeds;
+  bool has_metric = false;
+  for (const MethodRow& row : result_.rows) {
+    seeds.insert(row.seeds.begin(), row.seeds.end());
+    for (const auto& [seed, run] : methods_.at(row.name)) {
+      for (const Record& record : run.run->records) {
+        has_metric |= row.role == Role::kMethod && record.labels.contains("metric_estimator");
+      }
+    }
+  }
+  for (const MethodRow& row : result_.rows) {
+    std::vector<std::string> missing;
+    for (const int64_t seed : seeds) {
+      if (std::find(row.seeds.begin(), row.seeds.end(), seed) == row.seeds.end()) {
+        missing.push_back(std::to_string(seed));
+      }
+    }
+    if (missing.empty()) continue;
+    result_.problems.push_back(row.name + ": has no finished run with seed " + join(missing) +
+                               ", others have (differences use the seeds that both have)");
+  }
+  std::vector<std::string> missing;
+  for (const std::string_view control : {kMatchedConstant, kNullTwin}) {
+    if (!methods_.contains(std::string(control))) missing.emplace_back(control);
+  }
+  if (has_metric && !missing.empty()) {
+    result_.problems.push_back("controls: " + join(missing) +
+                               (missing.size() > 1 ? " are" : " is") +
+                               " missing; without a matched constant a gain may be that of a "
+                               "temperature, without a null twin the floor is unknown (elliptical "
+                               "compare RECIPE --run DIR runs them)");
+  }
+  if (lacks_blocks_) {
+    result_.problems.emplace_back(
+        "intervals: some cover the noise of training only, because there are no records of parts "
+        "of "
+        "the text (measure again with --set blocks=50)");
+  }
+}
+
+}  // namespace
+
+Comparison compare_runs(const std::vector<RunData>& runs, const ComparisonOptions& options) {
+  return Comparer(runs, options).compare();
+}
+
+}  // namespace elliptical::report

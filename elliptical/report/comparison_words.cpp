@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+//
+// A comparison in sentences. They claim nothing that the intervals do not hold.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+
+#include "elliptical/base/controls.h"
+#include "elliptical/base/names.h"
+#include "elliptical/report/comparison.h"
+
+namespace elliptical::report {
+namespace {
+
+std::string number(double value, const char* pattern) {
+  char text[64];
+  std::snprintf(text, sizeof text, pattern, value);
+  return text;
+}
+
+/// "-1.03 to +0.24 %, 3 seeds"
+std::string range_text(const Difference& difference) {
+  return number(difference.interval->low, "%+.2f") + " to " +
+         number(difference.interval->high, "%+.2f %%, ") + std::to_string(difference.num_seeds) +
+         " seeds";
+}
+
+std::string place_text(const std::string& measure) {
+  static const std::map<std::string, std::string> kPlaces = {
+      {"clean", "on clean text"},
+      {"swapped", "on swapped text"},
+      {"clean targets, swapped text", "on clean targets in swapped text"},
+      {"swapped targets", "on swapped targets"}};
+  const auto found = kPlaces.find(measure);
+  return found == kPlaces.end() ? "in " + measure : found->second;
+}
+
+/// "elliptical is 0.39 % better than softmax on clean text, within the noise (-1.03 to +0.24 %, 3
+/// seeds)."
+std::string difference_sentence(const std::string& name,
+                                const Difference& difference,
+                                const std::string& other,
+                                const std::string& measure) {
+  const std::string size = number(std::abs(difference.percent), "%.2f %%");
+  const std::string result =
+      name +
+      (size == "0.00 %"
+           ? " equals " + other + " to 0.01 %"
+           : " is " + size + (difference.percent < 0 ? " better" : " worse") + " than " + other) +
+      " " + place_text(measure);
+  if (!difference.interval) return result + ", of one seed, which decides nothing.";
+  return result +
+         (difference.interval->excludes_zero() ? ", outside the noise (" : ", within the noise (") +
+         range_text(difference) + ").";
+}
+
+const MethodRow* find_row(const Comparison& comparison, std::string_view name) {
+  for (const MethodRow& row : comparison.rows) {
+    if (row.name == name) return &row;
+  }
+  return nullptr;
+}
+
+bool is_decided(const std::optional<Difference>& difference) {
+  return difference && difference->interval && difference->interval->excludes_zero();
+}
+
+void add_methods(const Comparison& comparison, size_t m, std::vector<std::string>& words) {
+  for (const MethodRow& row : comparison.rows) {
+    if (row.role != Role::kMethod || !row.cells[m]) continue;
+    const Cell& cell = *row.cells[m];
+    if (cell.to_reference) {
+      words.push_back(difference_sentence(row.name, *cell.to_reference, comparison.reference,
+                                          comparison.measures[m]));
+    }
+    if (cell.to_matched) {
+      words.push_back(difference_sentence(row.name, *cell.to_matched, comparison.matched,
+                                          comparison.measures[m]));
+    }
+    const bool is_gain = is_decided(cell.to_reference) && cell.to_reference->percent < 0;
+    if (is_gain && cell.to_matched && cell.to_matched->interval && !is_decided(cell.to_matched)) {
+      words.push_back("What " + row.name + " gains " + place_text(comparison.measures[m]) +
+                      " can not be told apart from what a constant temperature gains.");
+    }
+  }
+}
+
+void add_controls(const Comparison& comparison, size_t m, std::vector<std::string>& words) {
+  std::vector<std::string> outside, within;
+  for (const MethodRow& row : comparison.rows) {
+    if (row.role != Role::kControl || row.name == kNullTwin || !row.cells[m]) continue;
+    const auto& difference = row.cells[m]->to_reference;
+    if (!difference || !difference->interval) continue;
+    if (is_decided(difference)) {
+      outside.push_back(row.name + " (" + range_text(*difference) + ")");
+    } else {
+      within.push_back(row.name);
+    }
+  }
+  const std::string against =
+      "against " + comparison.reference + " " + place_text(comparison.measures[m]);
+  if (!outside.empty()) {
+    words.push_back("Controls outside the noise " + against + ": " + join(outside) + ".");
+  }
+  if (!within.empty()) {
+    words.push_back("Controls within the noise " + against + ": " + join(within) + ".");
+  }
+}
+
+void add_floor(const Comparison& comparison, size_t m, std::vector<std::string>& words) {
+  const std::string place = place_text(comparison.measures[m]);
+  if (comparison.noise_percent[m]) {
+    words.push_back("One training varies by " + number(*comparison.noise_percent[m], "%.2f %% ") +
+                    place + " (standard deviation, same data and method).");
+  }
+  const MethodRow* twin = find_row(comparison, kNullTwin);
+  if (twin == nullptr || !twin->cells[m] || !twin->cells[m]->to_matched) return;
+  const Difference& difference = *twin->cells[m]->to_matched;
+  std::string text = "The null twin, the same model to the eye, differs from " +
+                     comparison.matched + " by " + number(difference.percent, "%+.2f %% ") + place;
+  if (!difference.interval) {
+    text += ": smaller differences mean nothing.";
+  } else if (difference.interval->excludes_zero()) {
+    text += ", outside the noise (" + range_text(difference) +
+            "): these intervals are too narrow, believe none of them without more seeds.";
+  } else {
+    text += " (" + range_text(difference) + "): the floor.";
+  }
+  words.push_back(text);
+}
+
+}  // namespace
+
+std::vector<std::string> in_words(const Comparison& comparison) {
+  std::vector<std::string> words;
+  if (comparison.rows.empty() || comparison.measures.empty()) {
+    return {"There is nothing to compare: no finished run has been measured."};
+  }
+  if (comparison.rows.size() == 1) {
+    return {"There is nothing to compare " + comparison.reference +
+            " with: runs of another name are needed."};
+  }
+  bool has_interval = false, has_difference = false;
+  int64_t num_differences = 0;
+  for (const MethodRow& row : comparison.rows) {
+    for (const auto& cell : row.cells) {
+      if (!cell) continue;
+      for (const auto* difference : {&cell->to_reference, &cell->to_matched}) {
+        if (!*difference) continue;
+        has_difference = true;
+        if ((*difference)->interval) ++num_differences;
+        has_interval |= (*difference)->interval.has_value();
+      }
+    }
+  }
+  if (!has_difference) {
+    return {"There is nothing to compare: no two methods have a seed in common."};
+  }
+  if (!has_interval) {
+    words.emplace_back(
+        "Nothing can be said with one seed: two trainings of the same model differ as well "
+        "(--seeds 3 or more).");
+  }
+  for (const MethodRow& row : comparison.rows) {
+    if (!row.leaks_future) continue;
+    words.push_back(row.name +
+                    " sees future tokens through its metric: its perplexity is not that of a "
+                    "language model.");
+  }
+  for (size_t m = 0; m < comparison.measures.size(); ++m) {
+    add_methods(comparison, m, words);
+    add_controls(comparison, m, words);
+    add_floor(comparison, m, words);
+  }
+  if (num_differences >= 10) {
+    words.push_back("Of the " + std::to_string(num_differences) +
+                    " differences in this table about " +
+                    std::to_string(std::lround(0.05 * static_cast<double>(num_differences))) +
+                    " would be outside their intervals by chance alone.");
+  }
+  return words;
+}
+
+}  // namespace elliptical::report

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+#include "elliptical/report/measurement.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace elliptical::report {
+namespace {
+
+constexpr const char* kBlock = "block_nll";
+/// Labels that must agree, beside split and swap_rate.
+constexpr std::array kCircumstances = {"data",    "method",    "window",    "columns",     "stride",
+                                       "profile", "swap_seed", "swap_unit", "perturbation"};
+
+double number_label(const Record& record, const std::string& name) {
+  const auto found = record.labels.find(name);
+  if (found == record.labels.end()) return 0;
+  if (const auto* number = std::get_if<double>(&found->second)) return *number;
+  if (const auto* whole = std::get_if<int64_t>(&found->second)) return static_cast<double>(*whole);
+  return 0;
+}
+
+int64_t step_of(const Record& record) {
+  const auto found = record.labels.find("step");
+  const auto* step = found == record.labels.end() ? nullptr : std::get_if<int64_t>(&found->second);
+  return step == nullptr ? -1 : *step;
+}
+
+Circumstances circumstances_of(const Record& record) {
+  Circumstances result{.split = label_text(record, "split"),
+                       .swap_rate = number_label(record, "swap_rate")};
+  for (const char* name : kCircumstances) result.other += label_text(record, name) + "|";
+  return result;
+}
+
+/// The place in kMeasures that a record belongs to; kMeasures.size(): none.
+size_t measure_of(const Record& record, bool swapped) {
+  const bool is_block = record.metric == kBlock;
+  const std::string targets = is_block ? label_text(record, "targets") : "";
+  const auto* found = std::find_if(kMeasures.begin(), kMeasures.end(), [&](const Measure& measure) {
+    if (measure.swapped != swapped) return false;
+    return is_block ? targets == measure.targets : record.metric == measure.metric;
+  });
+  return static_cast<size_t>(found - kMeasures.begin());
+}
+
+/// Blocks are all of the text or nothing: an evaluation may have been killed while it wrote them.
+void drop_incomplete_blocks(Measurement& measurement) {
+  int64_t count = 0;
+  for (const Block& block : measurement.blocks) count += block.count;
+  if (count != measurement.count) measurement.blocks.clear();
+}
+
+}  // namespace
+
+std::string label_text(const Record& record, const std::string& name) {
+  const auto found = record.labels.find(name);
+  if (found == record.labels.end()) return "";
+  if (const auto* text = std::get_if<std::string>(&found->second)) return *text;
+  if (const auto* whole = std::get_if<int64_t>(&found->second)) return std::to_string(*whole);
+  if (const auto* flag = std::get_if<bool>(&found->second)) return *flag ? "true" : "false";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.17g", std::get<double>(found->second));
+  return text;
+}
+
+int64_t last_measured_step(const RunData& run) {
+  int64_t last = -1;
+  for (const Record& record : run.records) last = std::max(last, step_of(record));
+  return last;
+}
+
+Measurements measurements_at(const RunData& run, int64_t step) {
+  // Records that training wrote say what the scope was in training.
+  const auto of_training =
+      std::find_if(run.records.begin(), run.records.end(),
+                   [](const Record& record) { return label_text(record, "source") != "eval"; });
+  Measurements result;
+  for (const Record& record : run.records) {
+    const std::string perturbation = label_text(record, "perturbation");
+    const bool swapped = perturbation == "word_swap";
+    const size_t measure = measure_of(record, swapped);
+    if (step_of(record) != step || measure == kMeasures.size()) continue;
+    if (!swapped && perturbation != "none") continue;
+    if (of_training != run.records.end() &&
+        label_text(record, "metric_scope") != label_text(*of_training, "metric_scope")) {
+      continue;
+    }
+    Measurement& measurement = result[circumstances_of(record)][measure];
+    if (record.metric == kBlock) {
+      if (number_label(record, "block") == 0) measurement.blocks.clear();  // measured once more
+      measurement.blocks.push_back({record.value, record.count});
+    } else {
+      measurement.perplexity = record.value;
+      measurement.count = record.count;
+    }
+  }
+  for (auto& [circumstances, by_measure] : result) {
+    std::erase_if(by_measure, [](const auto& entry) { return entry.second.count == 0; });
+    for (auto& [measure, measurement] : by_measure) drop_incomplete_blocks(measurement);
+  }
+  return result;
+}
+
+}  // namespace elliptical::report

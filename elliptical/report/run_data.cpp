@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+#include "elliptical/report/run_data.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "elliptical/base/config.h"
+#include "elliptical/base/errors.h"
+#include "elliptical/base/files.h"
+
+namespace elliptical::report {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kMaxDepth = 4;
+constexpr uint64_t kMaxConfigBytes = 1 << 20;
+
+std::optional<int64_t> whole_number(const std::string& text) {
+  int64_t number = 0;
+  const char* end = text.data() + text.size();
+  const auto result = std::from_chars(text.data(), end, number);
+  if (result.ec != std::errc() || result.ptr != end) return std::nullopt;
+  return number;
+}
+
+/// Fills what config.toml says; the text of the problem, or "".
+std::string read_config(RunData& run) {
+  const fs::path file = run.folder / "config.toml";
+  const std::string advice = " (left out; move the folder away if it is no run of this program)";
+  std::map<std::string, std::string> values;
+  try {
+    run.config = read_file(file, kMaxConfigBytes);
+    values = recipe_values(run.config, file);
+  } catch (const std::runtime_error& error) {  // DataError, ConfigError
+    return error.what() + advice;
+  }
+  const auto seed = whole_number(values["seed"]);
+  run.task = values["task.name"];
+  if (!seed || run.task.empty()) {
+    return file.string() + ": must have seed and task.name, has not" + advice;
+  }
+  run.seed = *seed;
+  run.name = values["name"];
+  if (run.name.empty()) run.name = values["task.model.attention.name"];
+  if (run.name.empty()) run.name = fs::absolute(run.folder).lexically_normal().filename().string();
+  return "";
+}
+
+std::vector<Record> read_usable(const fs::path& file, std::vector<std::string>& problems) {
+  std::string first;
+  int64_t num_damaged = 0;
+  const auto damaged = [&](const std::string& what) {
+    if (num_damaged++ == 0) first = what;
+  };
+  std::vector<Record> records;
+  try {
+    records = read_records(file, damaged);
+  } catch (const DataError& error) {
+    problems.emplace_back(error.what());
+  }
+  if (num_damaged > 0) {
+    problems.push_back(first + " (" + std::to_string(num_damaged) + " damaged line" +
+                       (num_damaged > 1 ? "s" : "") +
+                       " left out, the others are used; measure again: elliptical eval " +
+                       file.parent_path().string() + ")");
+  }
+  return records;
+}
+
+void add_run(const fs::path& folder, RunCollection& collection) {
+  RunData run{.folder = folder};
+  if (const std::string problem = read_config(run); !problem.empty()) {
+    collection.problems.push_back(problem);
+    return;
+  }
+  std::error_code ignored;
+  const fs::path records = folder / "records.jsonl", snapshot = folder / "snapshot.safetensors";
+  if (!fs::exists(records, ignored)) {
+    collection.problems.push_back(records.string() +
+                                  ": is missing, nothing was measured yet (elliptical resume " +
+                                  folder.string() + ")");
+  }
+  run.records = read_usable(records, collection.problems);
+  run.log = read_usable(folder / "log.jsonl", collection.problems);
+  if (fs::exists(snapshot, ignored)) run.snapshot = snapshot;
+  collection.runs.push_back(std::move(run));
+}
+
+/// Whether there was a run, usable or not.
+bool search(const fs::path& folder, int depth, RunCollection& collection) {
+  std::error_code error;
+  if (fs::exists(folder / "config.toml", error)) {
+    add_run(folder, collection);
+    return true;
+  }
+  if (depth == kMaxDepth) return false;
+  std::vector<fs::path> inner;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    std::error_code ignored;
+    if (it->is_directory(ignored)) inner.push_back(it->path());
+  }
+  if (error) {
+    collection.problems.push_back(folder.string() + ": can not be listed: " + error.message() +
+                                  " (left out)");
+  }
+  std::sort(inner.begin(), inner.end());
+  bool found = false;
+  for (const fs::path& path : inner) found |= search(path, depth + 1, collection);
+  return found;
+}
+
+}  // namespace
+
+RunCollection read_runs(const std::vector<fs::path>& folders) {
+  RunCollection collection;
+  for (const fs::path& folder : folders) {
+    std::error_code ignored;
+    if (!fs::is_directory(folder, ignored)) {
+      collection.problems.push_back(folder.string() +
+                                    ": must be a folder with runs, there is no such folder");
+    } else if (!search(folder, 0, collection)) {
+      collection.problems.push_back(
+          folder.string() +
+          ": must be a folder with runs, has none (train one: elliptical train RECIPE --run " +
+          (folder / "NAME").string() + ")");
+    }
+  }
+  std::sort(collection.runs.begin(), collection.runs.end(), [](const RunData& a, const RunData& b) {
+    return std::tie(a.name, a.seed, a.folder) < std::tie(b.name, b.seed, b.folder);
+  });
+  return collection;
+}
+
+}  // namespace elliptical::report

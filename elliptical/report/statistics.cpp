@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+#include "elliptical/report/statistics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace elliptical::report {
+namespace {
+
+constexpr double kCovered = 0.95;
+
+double mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+/// One cell of the table that is there, with its residual so far.
+struct Cell {
+  size_t row, column;
+  double residual;
+};
+
+/// Subtracts from each residual the mean of its row or column; returns the largest change.
+double subtract_means(std::vector<Cell>& cells, size_t Cell::* group, size_t num_groups) {
+  std::vector<double> sums(num_groups, 0.0), counts(num_groups, 0.0);
+  for (const Cell& cell : cells) {
+    sums[cell.*group] += cell.residual;
+    counts[cell.*group] += 1;
+  }
+  double largest = 0;
+  for (Cell& cell : cells) {
+    const double change = sums[cell.*group] / counts[cell.*group];
+    cell.residual -= change;
+    largest = std::max(largest, std::abs(change));
+  }
+  return largest;
+}
+
+/// Rows and columns are joined by the cells that are there; how many separate pieces they form.
+int64_t num_pieces(const std::vector<Cell>& cells, size_t num_rows, size_t num_columns) {
+  std::vector<size_t> piece(num_rows + num_columns);
+  std::iota(piece.begin(), piece.end(), size_t{0});
+  for (const Cell& cell : cells) {
+    const size_t from = piece[cell.row], to = piece[num_rows + cell.column];
+    std::replace(piece.begin(), piece.end(), from, to);
+  }
+  std::sort(piece.begin(), piece.end());
+  return std::unique(piece.begin(), piece.end()) - piece.begin();
+}
+
+}  // namespace
+
+double draw_student_t(RandomStream& random, double degrees) {
+  // A point in the unit disk gives one draw (Bailey 1994).
+  while (true) {
+    const double u = 2 * random.uniform() - 1, v = 2 * random.uniform() - 1;
+    const double w = u * u + v * v;
+    if (w > 1 || w == 0) continue;
+    return u * std::sqrt(degrees * (std::pow(w, -2 / degrees) - 1) / w);
+  }
+}
+
+double quantile(const std::vector<double>& sorted, double p) {
+  const double place = p * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<size_t>(place);
+  const size_t above = std::min(below + 1, sorted.size() - 1);
+  return std::lerp(sorted[below], sorted[above], place - static_cast<double>(below));
+}
+
+double standard_deviation(const std::vector<double>& values) {
+  const double center = mean(values);
+  double squares = 0;
+  for (const double value : values) squares += (value - center) * (value - center);
+  return std::sqrt(squares / static_cast<double>(values.size() - 1));
+}
+
+std::optional<TrainingNoise> training_noise(
+    const std::vector<std::vector<std::optional<double>>>& table) {
+  if (table.empty()) return std::nullopt;
+  const size_t num_rows = table.size(), num_columns = table.front().size();
+  std::vector<Cell> cells;
+  for (size_t row = 0; row < num_rows; ++row) {
+    for (size_t column = 0; column < num_columns; ++column) {
+      if (table[row][column]) cells.push_back({row, column, *table[row][column]});
+    }
+  }
+  // Each row and each column has a mean; in every piece one of them follows from the others. Empty
+  // rows and columns are pieces of their own and so count for nothing.
+  const auto num_means = static_cast<int64_t>(num_rows + num_columns);
+  const int64_t degrees =
+      static_cast<int64_t>(cells.size()) - (num_means - num_pieces(cells, num_rows, num_columns));
+  if (degrees <= 0) return std::nullopt;
+  // Alternating projections: at once exact for a whole table, quickly for one with gaps.
+  constexpr int kMaxRounds = 10000;
+  for (int round = 0; round < kMaxRounds; ++round) {
+    const double change = std::max(subtract_means(cells, &Cell::row, num_rows),
+                                   subtract_means(cells, &Cell::column, num_columns));
+    if (change < 1e-14) break;
+  }
+  double squares = 0;
+  for (const Cell& cell : cells) squares += cell.residual * cell.residual;
+  return TrainingNoise{std::sqrt(squares / static_cast<double>(degrees)), degrees};
+}
+
+Interval difference_interval(double difference,
+                             int64_t num_seeds,
+                             const TrainingNoise& noise,
+                             const std::vector<BlockDifference>& blocks,
+                             int64_t num_replicates,
+                             RandomKey key) {
+  double sum = 0, weight = 0;
+  for (const BlockDifference& block : blocks) {
+    sum += block.weight * block.value;
+    weight += block.weight;
+  }
+  const double center = weight > 0 ? sum / weight : 0;
+  const double scale = noise.deviation * std::sqrt(2.0 / static_cast<double>(num_seeds));
+
+  RandomStream random(key);
+  std::vector<double> replicates(static_cast<size_t>(num_replicates));
+  for (double& replicate : replicates) {
+    replicate = difference + scale * draw_student_t(random, static_cast<double>(noise.degrees));
+    double drawn_sum = 0, drawn_weight = 0;
+    for (size_t i = 0; i < blocks.size(); ++i) {
+      const BlockDifference& block = blocks[random.below(blocks.size())];
+      drawn_sum += block.weight * block.value;
+      drawn_weight += block.weight;
+    }
+    if (drawn_weight > 0) replicate += drawn_sum / drawn_weight - center;
+  }
+  std::sort(replicates.begin(), replicates.end());
+  return {quantile(replicates, (1 - kCovered) / 2), quantile(replicates, (1 + kCovered) / 2)};
+}
+
+}  // namespace elliptical::report
