@@ -7,6 +7,7 @@
 #include "elliptical/base/names.h"
 
 namespace elliptical {
+
 namespace {
 
 std::vector<std::string> names_of(const std::vector<OptionsEntry>& table) {
@@ -24,6 +25,8 @@ const OptionsEntry& find_entry(const std::vector<OptionsEntry>& table, std::stri
 }
 
 }  // namespace
+
+std::string FieldList::full_key(std::string_view name) const { return prefix_ + std::string(name); }
 
 ChosenOptions::ChosenOptions(const std::vector<OptionsEntry>& table, std::string_view name)
     : table_(&table), name_(name), options_(find_entry(table, name).make_options()) {}

@@ -74,11 +74,11 @@ class FieldList {
  public:
   template <class T>
   void add(std::string_view name, T& value, std::string help, Limits limits = {}) {
-    fields_.push_back({prefix_ + std::string(name), &value, std::move(help), limits});
+    fields_.push_back({full_key(name), &value, std::move(help), limits});
   }
 
   void add_choice(std::string_view name, Choice choice, std::string help) {
-    fields_.push_back({prefix_ + std::string(name), std::move(choice), std::move(help), {}});
+    fields_.push_back({full_key(name), std::move(choice), std::move(help), {}});
   }
 
   /// An enumeration with names: `to_string` and its inverse.
@@ -108,6 +108,8 @@ class FieldList {
   const std::vector<Field>& fields() const { return fields_; }
 
  private:
+  std::string full_key(std::string_view name) const;
+
   std::string prefix_;
   std::vector<Field> fields_;
 };

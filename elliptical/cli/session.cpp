@@ -10,6 +10,7 @@
 #include "elliptical/base/errors.h"
 #include "elliptical/cli/table.h"
 #include "elliptical/run/signals.h"
+#include "elliptical/run/tensor_files.h"
 #include "elliptical/run/train.h"
 
 namespace elliptical::cli {
@@ -81,10 +82,8 @@ std::vector<Record> evaluate_run(LoadedRun& loaded,
   const std::unique_ptr<Options> eval_options = loaded.task->make_eval_options();
   apply_overrides(assignments, fields_of(*eval_options));
   const run::SignalGuard signals;
-  const run::Labels labels = {{"source", std::string("eval")},
-                              {"run", loaded.paths.name()},
-                              {"seed", loaded.options.seed},
-                              {"step", loaded.step}};
+  const run::Labels labels =
+      run::run_labels(loaded.paths, loaded.options, *loaded.task, loaded.step, "eval");
   auto records = run::evaluate(*loaded.task, *eval_options, labels, hooks, dump);
   if (!records) {
     const int signal = run::stop_signal();
@@ -94,6 +93,10 @@ std::vector<Record> evaluate_run(LoadedRun& loaded,
   }
   RecordWriter writer(loaded.paths.records());
   for (const Record& record : *records) writer.append(record);
+  if (auto snapshot = loaded.task->snapshot(*eval_options)) {
+    snapshot->metadata["step"] = std::to_string(loaded.step);
+    run::replace_tensors(loaded.paths.snapshot(), snapshot->tensors, snapshot->metadata);
+  }
   return *records;
 }
 
@@ -132,8 +135,14 @@ std::string label_text(const LabelValue& value) {
   return std::get<bool>(value) ? "true" : "false";
 }
 
-/// One row a record. For people, labels that are the same in all rows are left out.
-Table records_table(const std::vector<Record>& records, bool all_labels) {
+/// Parts of a measurement (one block of the text, one head of a layer) are for programs.
+bool is_part(const Record& record) {
+  return record.labels.contains("block") || record.labels.contains("head");
+}
+
+/// One row a record. For people, parts and labels that are the same in all rows are left out.
+Table records_table(std::vector<Record> records, bool all_labels) {
+  if (!all_labels) std::erase_if(records, is_part);
   std::map<std::string, std::set<std::string>> values;
   for (const Record& record : records) {
     for (const auto& [name, value] : record.labels) values[name].insert(label_text(value));

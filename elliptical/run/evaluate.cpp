@@ -27,6 +27,24 @@ class EvaluationMode {
 
 }  // namespace
 
+Labels run_labels(const RunPaths& paths,
+                  const RunOptions& options,
+                  tasks::Task& task,
+                  int64_t step,
+                  const std::string& source) {
+  LabelValue name = options.name;
+  if (options.name.empty()) {
+    const Labels labels = task.labels();
+    const auto attention = labels.find("attention");
+    name = attention != labels.end() ? attention->second : LabelValue(paths.name());
+  }
+  return {{"name", name},
+          {"run", paths.name()},
+          {"seed", options.seed},
+          {"source", source},
+          {"step", step}};
+}
+
 std::optional<std::vector<Record>> evaluate(tasks::Task& task,
                                             Options& eval_options,
                                             const Labels& labels,

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "elliptical/run/progress.h"
+#include "elliptical/run/run_folder.h"
+#include "elliptical/run/run_options.h"
 #include "elliptical/tasks/task.h"
 
 namespace elliptical::run {
@@ -28,6 +30,13 @@ struct LoopHooks {
 };
 
 using Labels = std::map<std::string, LabelValue>;
+
+/// What every record of a run carries: whose it is, and by what it was made ("train", "eval").
+Labels run_labels(const RunPaths& paths,
+                  const RunOptions& options,
+                  tasks::Task& task,
+                  int64_t step,
+                  const std::string& source);
 
 /// Nothing when a signal asked to stop meanwhile. `labels` join those of the task and of the set.
 /// The model is in evaluation mode only while this runs.

@@ -6,6 +6,7 @@
 //     log.jsonl       losses of single steps
 //     lock            held while a process works on the run
 //     checkpoints/    step-N/ each (checkpoint.h)
+//     snapshot.safetensors  what the model does on one small input, after `eval`
 // The lock belongs to the open file, so it ends with the process that holds it, however that ends.
 #pragma once
 
@@ -25,6 +26,7 @@ struct RunPaths {
   fs::path log() const { return folder / "log.jsonl"; }
   fs::path lock() const { return folder / "lock"; }
   fs::path checkpoints() const { return folder / "checkpoints"; }
+  fs::path snapshot() const { return folder / "snapshot.safetensors"; }
   /// What records call the run: the folder's own name.
   std::string name() const;
 };

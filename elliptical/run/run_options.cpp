@@ -66,6 +66,7 @@ void TrainOptions::visit(FieldList& fields) {
 RunOptions::RunOptions(const std::vector<OptionsEntry>& tasks) : task(tasks, tasks.front().name) {}
 
 void RunOptions::visit(FieldList& fields) {
+  fields.add("name", name, "what tables call runs of this kind; empty: the attention's name");
   fields.add("seed", seed, "of initial weights, batches and dropout", at_least(0));
   fields.add_group("task", task);
   fields.add_group("train", train);

@@ -56,6 +56,7 @@ struct RunOptions {
   /// `tasks`: what task.name chooses from.
   explicit RunOptions(const std::vector<OptionsEntry>& tasks = tasks::task_choices());
 
+  std::string name;  ///< what tables call runs of this kind; empty: the attention's name
   int64_t seed = 1111;
   ChosenOptions task;
   TrainOptions train;

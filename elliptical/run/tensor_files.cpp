@@ -80,6 +80,16 @@ WrittenFile write_tensors(const std::filesystem::path& path,
   return written;
 }
 
+void replace_tensors(const std::filesystem::path& path,
+                     const NamedTensors& tensors,
+                     const std::map<std::string, std::string>& metadata) {
+  std::filesystem::path beside = path;
+  beside += ".new";
+  write_tensors(beside, tensors, metadata);
+  std::filesystem::rename(beside, path);
+  sync_folder(path.parent_path());
+}
+
 std::map<std::string, at::Tensor> read_tensors(const std::filesystem::path& path) {
   const SafetensorsFile file(path);
   std::map<std::string, at::Tensor> result;

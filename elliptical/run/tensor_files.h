@@ -34,6 +34,11 @@ WrittenFile write_tensors(const std::filesystem::path& path,
                           const NamedTensors& tensors,
                           const std::map<std::string, std::string>& metadata = {});
 
+/// The same, atomically: beside, synced, renamed.
+void replace_tensors(const std::filesystem::path& path,
+                     const NamedTensors& tensors,
+                     const std::map<std::string, std::string>& metadata = {});
+
 /// All tensors of a file. Throws DataError.
 std::map<std::string, at::Tensor> read_tensors(const std::filesystem::path& path);
 

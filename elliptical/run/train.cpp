@@ -212,10 +212,7 @@ void Trainer::fail_non_finite(const tasks::Batch& batch, double loss, double nor
 
 bool Trainer::evaluate_now() {
   const std::unique_ptr<Options> eval_options = task_.make_eval_options();
-  const Labels labels = {{kSource, std::string(kTraining)},
-                         {"run", job_.paths.name()},
-                         {"seed", options_.seed},
-                         {"step", step_}};
+  const Labels labels = run_labels(job_.paths, options_, task_, step_, kTraining);
   const auto measured = evaluate(task_, *eval_options, labels, job_.hooks);
   if (!measured) return false;
   // A process that died between two of these lines may have left some of them.

@@ -3,11 +3,14 @@
 
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "elliptical/base/errors.h"
 #include "elliptical/data/text/small_language.h"
 #include "elliptical/tasks/lm_evaluation.h"
+#include "elliptical/tasks/metric_scores.h"
 
 namespace elliptical::tasks {
 namespace {
@@ -16,8 +19,10 @@ int64_t length(const std::vector<int32_t>& stream) { return static_cast<int64_t>
 
 const LmEvalSet& set_of(const Batch& batch) { return dynamic_cast<const LmEvalSet&>(*batch.set); }
 
+constexpr int64_t kSnapshotTokens = 64;
+
 /// Hidden states (B, N, C) of a batch, as its evaluation asks for them.
-at::Tensor eval_hidden(models::Lm& model, const Batch& batch) {
+at::Tensor eval_hidden(models::Lm& model, const Batch& batch, nn::MetricStatistics& statistics) {
   const LmEvalSet& set = set_of(batch);
   if (set.streams()) {
     models::LmStream stream(model);
@@ -29,7 +34,40 @@ at::Tensor eval_hidden(models::Lm& model, const Batch& batch) {
   }
   nn::AttentionContext context;
   context.metric_scope = set.metric_scope();
+  context.metric_statistics = &statistics;
   return model.forward(batch.input, context);
+}
+
+/// Which of the places are flagged; none without flags.
+at::Tensor flags_at(const std::vector<uint8_t>& flags, const at::Tensor& places) {
+  at::Tensor result = at::zeros({places.numel()}, at::kBool);
+  if (flags.empty()) return result;
+  const auto* place = places.const_data_ptr<int64_t>();
+  auto* flag = result.mutable_data_ptr<bool>();
+  for (int64_t i = 0; i < places.numel(); ++i) flag[i] = flags[static_cast<size_t>(place[i])] != 0;
+  return result;
+}
+
+/// Adds the targets that `chosen` (all when undefined) picks, whole and per block of the text.
+void score_targets(const at::Tensor& nll,
+                   const at::Tensor& chosen,
+                   const std::string& targets,
+                   const LmEvalSet& set,
+                   const at::Tensor& places,
+                   Scores& scores) {
+  const at::Tensor values = chosen.defined() ? nll.masked_select(chosen) : nll;
+  scores.add("nll", values.sum().item<double>(), values.numel(), {{"targets", targets}});
+  if (set.num_blocks() == 0) return;
+  const at::Tensor where = chosen.defined() ? places.masked_select(chosen) : places;
+  std::map<int64_t, Scores::Sum> blocks;
+  for (int64_t i = 0; i < values.numel(); ++i) {
+    Scores::Sum& sum = blocks[set.block_of(where.const_data_ptr<int64_t>()[i])];
+    sum.total += values.const_data_ptr<double>()[i];
+    ++sum.count;
+  }
+  for (const auto& [block, sum] : blocks) {
+    scores.add("block_nll", sum.total, sum.count, {{"block", block}, {"targets", targets}});
+  }
 }
 
 }  // namespace
@@ -135,26 +173,22 @@ std::unique_ptr<EvalSet> LanguageModelTask::eval_set(Options& options) {
 
 void LanguageModelTask::score(const Batch& batch, Scores& scores, Dump* dump) {
   const at::NoGradGuard no_grad;
+  const LmEvalSet& set = set_of(batch);
   const at::Tensor scored = batch.target.flatten().ge(0).nonzero().squeeze(1);
   const auto pick = [&](const at::Tensor& tensor) { return tensor.index_select(0, scored); };
+  nn::MetricStatistics statistics;
+  const at::Tensor hidden = eval_hidden(*model_, batch, statistics);
   const at::Tensor targets = pick(batch.target.flatten());
-  const at::Tensor nll =
-      model_->nll(pick(eval_hidden(*model_, batch).flatten(0, 1)), targets).to(at::kDouble);
-  scores.add("nll", nll.sum().item<double>(), nll.numel());
-
+  const at::Tensor nll = model_->nll(pick(hidden.flatten(0, 1)), targets).to(at::kDouble);
   const at::Tensor places = pick(batch.category.flatten());
-  const std::vector<uint8_t>& flags = set_of(batch).swapped();
-  at::Tensor swapped = at::zeros({places.numel()}, at::kBool);
-  if (!flags.empty()) {
-    const auto* place = places.const_data_ptr<int64_t>();
-    auto* flag = swapped.mutable_data_ptr<bool>();
-    for (int64_t i = 0; i < places.numel(); ++i)
-      flag[i] = flags[static_cast<size_t>(place[i])] != 0;
-    const at::Tensor of_swapped = nll.masked_select(swapped);
-    const at::Tensor of_clean = nll.masked_select(swapped.logical_not());
-    scores.add("nll_swapped", of_swapped.sum().item<double>(), of_swapped.numel());
-    scores.add("nll_clean", of_clean.sum().item<double>(), of_clean.numel());
+  const at::Tensor swapped = flags_at(set.swapped(), places);
+
+  score_targets(nll, {}, "all", set, places, scores);
+  if (!set.swapped().empty()) {
+    score_targets(nll, swapped, "swapped", set, places, scores);
+    score_targets(nll, swapped.logical_not(), "clean", set, places, scores);
   }
+  score_metric(statistics, set.wants_metric_profile(), scores);
   if (dump != nullptr) {
     (*dump)["log_probability"].push_back(-nll);
     (*dump)["position"].push_back(places);
@@ -165,19 +199,48 @@ void LanguageModelTask::score(const Batch& batch, Scores& scores, Dump* dump) {
 
 std::vector<Record> LanguageModelTask::metrics(const Scores& scores) const {
   std::vector<Record> records;
-  const auto add = [&](const std::string& name, const char* sum_name) {
-    const auto found = scores.sums.find(sum_name);
-    if (found == scores.sums.end() || found->second.count == 0) return;
-    const auto& [total, count] = found->second;
+  for (const auto& [targets, name] :
+       {std::pair{"all", "perplexity"}, std::pair{"swapped", "perplexity_swapped_targets"},
+        std::pair{"clean", "perplexity_clean_targets"}}) {
+    const auto sum = scores.sums.find({"nll", {{"targets", std::string(targets)}}});
+    if (sum == scores.sums.end() || sum->second.count == 0) continue;
     records.push_back({.metric = name,
-                       .value = std::exp(total / static_cast<double>(count)),
-                       .count = count,
+                       .value = std::exp(sum->second.mean()),
+                       .count = sum->second.count,
                        .labels = {}});
-  };
-  add("perplexity", "nll");
-  add("perplexity_swapped_targets", "nll_swapped");
-  add("perplexity_clean_targets", "nll_clean");
+  }
+  for (const auto& [key, sum] : scores.sums) {
+    const auto& [name, labels] = key;
+    if (name == "nll" || sum.count == 0) continue;
+    records.push_back({.metric = name, .value = sum.mean(), .count = sum.count, .labels = labels});
+  }
   return records;
+}
+
+std::optional<Snapshot> LanguageModelTask::snapshot(Options& options) {
+  const auto& chosen = dynamic_cast<const LmEvalOptions&>(options);
+  const std::vector<int32_t>& stream = corpus_.stream(chosen.split);
+  const int64_t N = std::min({kSnapshotTokens, options_.model.window, length(stream)});
+  const at::Tensor tokens =
+      at::tensor(std::vector<int64_t>(stream.begin(), stream.begin() + N)).unsqueeze(0);
+
+  const at::NoGradGuard no_grad;
+  nn::Trace trace;
+  nn::AttentionContext context;
+  context.trace = &trace;
+  context.metric_scope = chosen.metric_scope;
+  model_->forward(tokens, context);
+
+  Snapshot result;
+  result.tensors.emplace_back("tokens", tokens[0]);
+  for (const auto& [name, tensor] : trace.tensors) {
+    if (!name.ends_with(".values")) result.tensors.emplace_back(name, tensor[0].contiguous());
+  }
+  nlohmann::json words = nlohmann::json::array();
+  for (int64_t n = 0; n < N; ++n)
+    words.push_back(corpus_.vocabulary().word(stream[static_cast<size_t>(n)]));
+  result.metadata = {{"split", to_string(chosen.split)}, {"words", words.dump()}};
+  return result;
 }
 
 }  // namespace elliptical::tasks

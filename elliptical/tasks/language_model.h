@@ -57,6 +57,7 @@ class LanguageModelTask : public Task {
   std::unique_ptr<Options> make_eval_options() const override;
   void score(const Batch& batch, Scores& scores, Dump* dump) override;
   std::vector<Record> metrics(const Scores& scores) const override;
+  std::optional<Snapshot> snapshot(Options& options) override;
 
   models::Lm& lm() { return *model_; }
   const data::Corpus& corpus() const { return corpus_; }

@@ -4,7 +4,7 @@
 #include <torch/torch.h>
 
 #include "elliptical/base/errors.h"
-#include "elliptical/nn/attention/elliptical.h"
+#include "elliptical/nn/attention/metric_source.h"
 
 namespace elliptical::tasks {
 
@@ -46,6 +46,10 @@ void LmEvalOptions::visit(FieldList& fields) {
                   data::swap_profile_from_string, "sound, or with the released code's quirk");
   fields.add_enum("swap_unit", swap_unit, {"line", "stream"}, data::swap_unit_from_string,
                   "at least one word of each line, or the exact rate over the whole text");
+  fields.add("blocks", blocks, "equal parts of the text that are also recorded apart; 0: none",
+             between(0, 10000));
+  fields.add("metric_profile", metric_profile,
+             "also record the mean of each coordinate of the metric, per layer and head");
 }
 
 std::unique_ptr<Options> LmEvalOptions::clone() const {

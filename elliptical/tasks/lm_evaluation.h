@@ -36,6 +36,8 @@ struct LmEvalOptions : Options {
   int64_t swap_seed = 1;
   data::SwapProfile swap_profile = data::SwapProfile::kStrict;
   data::SwapUnit swap_unit = data::SwapUnit::kLine;
+  int64_t blocks = 0;
+  bool metric_profile = false;
 
   void visit(FieldList& fields) override;
   std::unique_ptr<Options> clone() const override;
@@ -58,6 +60,12 @@ class LmEvalSet : public EvalSet {
   /// 1 where a token of the stream was swapped; empty without damage.
   const std::vector<uint8_t>& swapped() const { return swapped_; }
   std::optional<ops::MetricScope> metric_scope() const { return options_.metric_scope; }
+  int64_t num_blocks() const { return options_.blocks; }
+  /// Which of the equal parts of the text (`num_blocks`) a place in the stream belongs to.
+  int64_t block_of(int64_t place) const {
+    return place * options_.blocks / static_cast<int64_t>(tokens_.size());
+  }
+  bool wants_metric_profile() const { return options_.metric_profile; }
 
  private:
   void swap_words(const data::Corpus& corpus);

@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "elliptical/base/options.h"
@@ -37,19 +38,29 @@ struct Batch {
 /// Sums that an evaluation collects; a task turns them into metrics at the end. They are added in
 /// the order of the batches, in double.
 struct Scores {
+  using Labels = std::map<std::string, LabelValue>;
   struct Sum {
     double total = 0;
     int64_t count = 0;
+    double mean() const { return total / static_cast<double>(count); }
   };
-  std::map<std::string, Sum> sums;  ///< by the name the task gives them
-  void add(const std::string& name, double total, int64_t count) {
-    sums[name].total += total;
-    sums[name].count += count;
+  /// By the name the task gives them, and what they are sums of: a block, a head.
+  std::map<std::pair<std::string, Labels>, Sum> sums;
+  void add(const std::string& name, double total, int64_t count, const Labels& labels = {}) {
+    Sum& sum = sums[{name, labels}];
+    sum.total += total;
+    sum.count += count;
   }
 };
 
 /// Per-target results in order, for `--dump`: name -> pieces to be concatenated along dimension 0.
 using Dump = std::map<std::string, std::vector<at::Tensor>>;
+
+/// What a model does on one small input, layer by layer, for people to look at.
+struct Snapshot {
+  std::vector<std::pair<std::string, at::Tensor>> tensors;
+  std::map<std::string, std::string> metadata;
+};
 
 /// The batches of one evaluation: a split, with or without damage.
 class EvalSet {
@@ -84,6 +95,8 @@ class Task {
   virtual void score(const Batch& batch, Scores& scores, Dump* dump) = 0;
   /// The metrics that the sums amount to: value, count, name; labels are filled in by the caller.
   virtual std::vector<Record> metrics(const Scores& scores) const = 0;
+  /// Of undamaged data of the split that the options name; nothing where a task has none.
+  virtual std::optional<Snapshot> snapshot(Options&) { return std::nullopt; }
 };
 
 /// What training costs, by arithmetic on the options alone: no data are read.

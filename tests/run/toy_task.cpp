@@ -101,7 +101,7 @@ class ToyTask : public tasks::Task {
     if (dump) (*dump)["error"].push_back(error);
   }
   std::vector<Record> metrics(const tasks::Scores& scores) const override {
-    const tasks::Scores::Sum& sum = scores.sums.at("error");
+    const tasks::Scores::Sum& sum = scores.sums.at({"error", {}});
     const double mean = sum.total / static_cast<double>(sum.count);
     return {{.metric = "error", .value = mean, .count = sum.count},
             {.metric = "root_error", .value = std::sqrt(mean), .count = sum.count}};

@@ -36,8 +36,10 @@ void expect_same_records(const RunPaths& a, const RunPaths& b) {
                         right = without_rates(read_records(of_b));
     ASSERT_EQ(left.size(), right.size());
     for (size_t i = 0; i < left.size(); ++i) {
-      left[i].labels.erase("run");
-      right[i].labels.erase("run");
+      for (const char* label : {"name", "run"}) {
+        left[i].labels.erase(label);
+        right[i].labels.erase(label);
+      }
       EXPECT_EQ(to_json_line(left[i]), to_json_line(right[i]));
     }
   }
@@ -52,13 +54,10 @@ TEST_F(TrainTest, LearnsAndRecords) {
   EXPECT_EQ(records[0].metric, "error");
   EXPECT_LT(records[4].value, 1.0) << "of a variance of 5";
   EXPECT_EQ(records[4].count, 12);
-  const Labels expected = {{"noise", 0.0},
-                           {"run", std::string("a")},
-                           {"seed", int64_t{3}},
-                           {"source", std::string("train")},
-                           {"split", std::string("valid")},
-                           {"step", int64_t{300}},
-                           {"task", std::string("toy")}};
+  const Labels expected = {{"name", std::string("a")},       {"noise", 0.0},
+                           {"run", std::string("a")},        {"seed", int64_t{3}},
+                           {"source", std::string("train")}, {"split", std::string("valid")},
+                           {"step", int64_t{300}},           {"task", std::string("toy")}};
   EXPECT_EQ(records[4].labels, expected);
   EXPECT_EQ(read_records(paths("a").log()).size(), 300);
   EXPECT_EQ(checkpoint_steps(paths("a").checkpoints()), (std::vector<int64_t>{200, 300}));

@@ -7,6 +7,7 @@
 #include <torch/torch.h>
 
 #include <cmath>
+#include <set>
 
 #include "elliptical/base/config.h"
 #include "elliptical/base/errors.h"
@@ -34,6 +35,10 @@ LanguageModelOptions without_clusters() {
   LanguageModelOptions options = small_task_options();
   options.model.cutoffs = {};
   return options;
+}
+
+const Scores::Sum& nll_of(const Scores& scores, const std::string& targets) {
+  return scores.sums.at({"nll", {{"targets", targets}}});
 }
 
 double relative(double a, double b) { return std::abs(a - b) / std::abs(b); }
@@ -75,8 +80,8 @@ TEST(LmEvaluation, WithoutContextSlidingIsTheMeanOverTokens) {  // LM-3
   double nll = 0.0;
   for (size_t i = 1; i < stream.size(); ++i) nll -= log_p[stream[i]].item<double>();
   const Scores scores = evaluate(task, method("sliding"));
-  EXPECT_EQ(scores.sums.at("nll").count, static_cast<int64_t>(stream.size()) - 1);
-  EXPECT_LE(relative(scores.sums.at("nll").total, nll), 1e-6);
+  EXPECT_EQ(nll_of(scores, "all").count, static_cast<int64_t>(stream.size()) - 1);
+  EXPECT_LE(relative(nll_of(scores, "all").total, nll), 1e-6);
 }
 
 TEST(LmEvaluation, SlidingIsExactForShortMemory) {  // LM-4
@@ -163,9 +168,9 @@ TEST(LmEvaluation, SwappedAndCleanTargetsAddUp) {
   swap.swap_rate = 0.1;
   Dump dump;
   const Scores scores = evaluate(task, swap, &dump);
-  const auto& all = scores.sums.at("nll");
-  const auto& swapped = scores.sums.at("nll_swapped");
-  const auto& clean = scores.sums.at("nll_clean");
+  const auto& all = nll_of(scores, "all");
+  const auto& swapped = nll_of(scores, "swapped");
+  const auto& clean = nll_of(scores, "clean");
   EXPECT_GT(swapped.count, 0);
   EXPECT_EQ(all.count, swapped.count + clean.count);
   EXPECT_NEAR(all.total, swapped.total + clean.total, 1e-9 * all.total);
@@ -185,6 +190,96 @@ TEST(LmEvaluation, SwappedAndCleanTargetsAddUp) {
   EXPECT_EQ(std::get<std::string>(labels.at("perturbation")), "word_swap");
   EXPECT_GT(std::get<double>(labels.at("swap_word_rate")), 0.0);
   EXPECT_FALSE(std::get<bool>(labels.at("swap_word_known")));
+}
+
+TEST(LmEvaluation, BlocksAddUpToTheWhole) {
+  LanguageModelTask task(small_task_options(), 1);
+  LmEvalOptions options;
+  options.swap_rate = 0.1;
+  options.blocks = 5;
+  const Scores scores = evaluate(task, options);
+  for (const char* targets : {"all", "swapped", "clean"}) {
+    Scores::Sum sum;
+    std::set<int64_t> blocks;
+    for (const Record& record : task.metrics(scores)) {
+      if (record.metric != "block_nll" || record.labels.at("targets") != LabelValue(targets)) {
+        continue;
+      }
+      blocks.insert(std::get<int64_t>(record.labels.at("block")));
+      sum.total += record.value * static_cast<double>(record.count);
+      sum.count += record.count;
+    }
+    EXPECT_EQ(blocks, (std::set<int64_t>{0, 1, 2, 3, 4})) << targets;
+    EXPECT_EQ(sum.count, nll_of(scores, targets).count);
+    EXPECT_NEAR(sum.total, nll_of(scores, targets).total, 1e-9 * sum.total);
+  }
+}
+
+/// The record of that name whose labels hold these.
+double value_of(const std::vector<Record>& records,
+                const std::string& metric,
+                const Scores::Labels& labels) {
+  for (const Record& record : records) {
+    if (record.metric == metric && record.labels == labels) return record.value;
+  }
+  return -1.0;
+}
+
+TEST(LmEvaluation, MetricIsRecordedPerHeadAndCoordinate) {
+  const LanguageModelOptions model = small_task_options();
+  LanguageModelTask task(model, 1);
+  LmEvalOptions options;
+  options.metric_profile = true;
+  const std::vector<Record> records = task.metrics(evaluate(task, options));
+  const int64_t D = model.model.dim / model.model.num_heads;
+  double mean = 0;
+  for (int64_t head = 0; head < model.model.num_heads; ++head) {
+    const Scores::Labels labels = {{"head", head}, {"layer", int64_t{1}}};
+    double profile = 0;
+    for (int64_t i = 0; i < D; ++i) {
+      Scores::Labels coordinate = labels;
+      coordinate["coordinate"] = i;
+      const double value = value_of(records, "metric_profile", coordinate);
+      EXPECT_GT(value, 0.0);
+      EXPECT_LE(value, 1.0) << "rows are divided by their maximum";
+      profile += value / static_cast<double>(D);
+    }
+    EXPECT_NEAR(value_of(records, "metric_head_mean", labels), profile, 1e-12);
+    EXPECT_GT(value_of(records, "metric_head_anisotropy", labels), 0.0);
+    mean += profile / static_cast<double>(model.model.num_heads);
+  }
+  EXPECT_NEAR(value_of(records, "metric_mean", {}), mean, 1e-12);
+}
+
+TEST(LmEvaluation, MeanOfAConstantMetricIsItsValue) {
+  LanguageModelTask task(
+      small_task_options({.attention = "elliptical",
+                          .assignments = {"metric.estimator=matched", "metric.value=0.625"}}),
+      1);
+  const std::vector<Record> records = task.metrics(evaluate(task, {}));
+  EXPECT_EQ(value_of(records, "metric_mean", {}), 0.625);
+  EXPECT_EQ(
+      value_of(records, "metric_head_anisotropy", {{"head", int64_t{1}}, {"layer", int64_t{1}}}),
+      0.0);
+  LanguageModelTask plain(small_task_options({.attention = "softmax"}), 1);
+  EXPECT_EQ(value_of(plain.metrics(evaluate(plain, {})), "metric_mean", {}), -1.0);
+}
+
+TEST(LmEvaluation, SnapshotShowsWhatTheHeadsDo) {
+  const LanguageModelOptions model = small_task_options();
+  LanguageModelTask task(model, 1);
+  LmEvalOptions options;
+  const auto snapshot = task.snapshot(options);
+  ASSERT_TRUE(snapshot);
+  std::map<std::string, at::Tensor> tensors(snapshot->tensors.begin(), snapshot->tensors.end());
+  const int64_t H = model.model.num_heads, N = model.model.window, D = model.model.dim / H;
+  EXPECT_EQ(tensors.at("tokens").sizes(), at::IntArrayRef({N}));
+  EXPECT_EQ(tensors.at("layers.1.attention").sizes(), at::IntArrayRef({H, N, N}));
+  EXPECT_EQ(tensors.at("layers.1.metric").sizes(), at::IntArrayRef({H, N, D}));
+  EXPECT_EQ(tensors.at("layers.0.keys").sizes(), at::IntArrayRef({H, N, D}));
+  EXPECT_EQ(tensors.count("layers.0.metric"), 0);
+  EXPECT_EQ(snapshot->metadata.at("split"), "valid");
+  EXPECT_EQ(snapshot->metadata.at("words").front(), '[');
 }
 
 TEST(LmEvaluation, DamageIsTheSameForEveryModel) {
