@@ -266,9 +266,9 @@ std::optional<std::vector<BlockDifference>> Comparer::block_differences(
   for (const auto& [a, b] : pairs) {
     // The same text cut in the same places, for both and for all seeds.
     for (const Measurement* side : {a, b}) {
-      const bool is_same =
-          std::equal(first.begin(), first.end(), side->blocks.begin(), side->blocks.end(),
-                     [](const Block& x, const Block& y) { return x.count == y.count; });
+      const bool is_same = std::equal(
+          first.begin(), first.end(), side->blocks.begin(), side->blocks.end(),
+          [](const Block& x, const Block& y) { return x.index == y.index && x.count == y.count; });
       if (!is_same) return std::nullopt;
     }
     for (size_t i = 0; i < blocks.size(); ++i) {
@@ -276,8 +276,6 @@ std::optional<std::vector<BlockDifference>> Comparer::block_differences(
       blocks[i].weight = static_cast<double>(first[i].count);
     }
   }
-  // A block without a target says nothing, and its mean is not a number.
-  std::erase_if(blocks, [](const BlockDifference& block) { return block.weight == 0; });
   if (blocks.empty()) return std::nullopt;
   return blocks;
 }

@@ -8,9 +8,8 @@ namespace elliptical::report {
 namespace {
 
 constexpr const char* kBlock = "block_nll";
-/// Labels that must agree, beside split and swap_rate.
-constexpr std::array kCircumstances = {"data",    "method",    "window",    "columns",     "stride",
-                                       "profile", "swap_seed", "swap_unit", "perturbation"};
+constexpr std::array kWindows = {"data", "method", "window", "columns", "stride"};
+constexpr std::array kDamage = {"perturbation", "profile", "swap_seed", "swap_unit"};
 
 double number_label(const Record& record, const std::string& name) {
   const auto found = record.labels.find(name);
@@ -26,13 +25,6 @@ int64_t step_of(const Record& record) {
   return step == nullptr ? -1 : *step;
 }
 
-Circumstances circumstances_of(const Record& record) {
-  Circumstances result{.split = label_text(record, "split"),
-                       .swap_rate = number_label(record, "swap_rate")};
-  for (const char* name : kCircumstances) result.other += label_text(record, name) + "|";
-  return result;
-}
-
 /// The place in kMeasures that a record belongs to; kMeasures.size(): none.
 size_t measure_of(const Record& record, bool swapped) {
   const bool is_block = record.metric == kBlock;
@@ -42,6 +34,13 @@ size_t measure_of(const Record& record, bool swapped) {
     return is_block ? targets == measure.targets : record.metric == measure.metric;
   });
   return static_cast<size_t>(found - kMeasures.begin());
+}
+
+/// Blocks come in order; when it starts again, the text was measured once more.
+void add_block(Measurement& measurement, const Block& block) {
+  std::vector<Block>& blocks = measurement.blocks;
+  if (!blocks.empty() && block.index <= blocks.back().index) blocks.clear();
+  blocks.push_back(block);
 }
 
 /// Blocks are all of the text or nothing: an evaluation may have been killed while it wrote them.
@@ -62,6 +61,14 @@ std::string label_text(const Record& record, const std::string& name) {
   char text[32];
   std::snprintf(text, sizeof text, "%.17g", std::get<double>(found->second));
   return text;
+}
+
+Circumstances circumstances_of(const Record& record) {
+  Circumstances result{.split = label_text(record, "split"),
+                       .swap_rate = number_label(record, "swap_rate")};
+  for (const char* name : kWindows) result.windows += label_text(record, name) + "|";
+  for (const char* name : kDamage) result.damage += label_text(record, name) + "|";
+  return result;
 }
 
 int64_t last_measured_step(const RunData& run) {
@@ -88,8 +95,8 @@ Measurements measurements_at(const RunData& run, int64_t step) {
     }
     Measurement& measurement = result[circumstances_of(record)][measure];
     if (record.metric == kBlock) {
-      if (number_label(record, "block") == 0) measurement.blocks.clear();  // measured once more
-      measurement.blocks.push_back({record.value, record.count});
+      add_block(measurement,
+                {static_cast<int64_t>(number_label(record, "block")), record.value, record.count});
     } else {
       measurement.perplexity = record.value;
       measurement.count = record.count;

@@ -27,7 +27,9 @@ inline constexpr std::array kMeasures = {
     Measure{"swapped targets", "perplexity_swapped_targets", "swapped", true},
 };
 
+/// One of the equal parts of the text; parts without a target are left out.
 struct Block {
+  int64_t index = 0;
   double nll = 0;  ///< mean of -log p
   int64_t count = 0;
 };
@@ -42,9 +44,12 @@ struct Measurement {
 struct Circumstances {
   std::string split;
   double swap_rate = 0;
-  std::string other;  ///< every other label that must agree, as one text
+  std::string windows;  ///< data and how they were read, as one text
+  std::string damage;   ///< what else is known about the swapped words
   auto operator<=>(const Circumstances&) const = default;
 };
+
+Circumstances circumstances_of(const Record& record);
 
 /// Per circumstances, one place for each of kMeasures.
 using Measurements = std::map<Circumstances, std::map<size_t, Measurement>>;
