@@ -79,6 +79,9 @@ struct ComparisonOptions {
 /// The finished runs of one task on one data set; others are named in `problems`.
 Comparison compare_runs(const std::vector<RunData>& runs, const ComparisonOptions& options = {});
 
+/// "+0.33", "-1.03", "0.00"
+std::string percent_text(double percent);
+
 /// What the table says, in sentences: which methods differ from the reference and from the matched
 /// constant by more than the noise, whether the null twin does, what is missing.
 std::vector<std::string> in_words(const Comparison& comparison);

@@ -21,9 +21,8 @@ std::string number(double value, const char* pattern) {
 
 /// "-1.03 to +0.24 %, 3 seeds"
 std::string range_text(const Difference& difference) {
-  return number(difference.interval->low, "%+.2f") + " to " +
-         number(difference.interval->high, "%+.2f %%, ") + std::to_string(difference.num_seeds) +
-         " seeds";
+  return percent_text(difference.interval->low) + " to " + percent_text(difference.interval->high) +
+         " %, " + std::to_string(difference.num_seeds) + " seeds";
 }
 
 std::string place_text(const std::string& measure) {
@@ -108,29 +107,44 @@ void add_controls(const Comparison& comparison, size_t m, std::vector<std::strin
   }
 }
 
-void add_floor(const Comparison& comparison, size_t m, std::vector<std::string>& words) {
-  const std::string place = place_text(comparison.measures[m]);
-  if (comparison.noise_percent[m]) {
-    words.push_back("One training varies by " + number(*comparison.noise_percent[m], "%.2f %% ") +
-                    place + " (standard deviation, same data and method).");
+void add_noise(const Comparison& comparison, std::vector<std::string>& words) {
+  std::vector<std::string> parts;
+  for (size_t m = 0; m < comparison.measures.size(); ++m) {
+    if (!comparison.noise_percent[m]) continue;
+    parts.push_back(number(*comparison.noise_percent[m], "%.2f %% ") +
+                    place_text(comparison.measures[m]));
   }
+  if (parts.empty()) return;
+  words.push_back("One training varies by " + join(parts) +
+                  " (standard deviation, after what its seed shares with other methods).");
+}
+
+/// The null twin: what is left when there is nothing to be found.
+void add_floor(const Comparison& comparison, std::vector<std::string>& words) {
   const MethodRow* twin = find_row(comparison, kNullTwin);
-  if (twin == nullptr || !twin->cells[m] || !twin->cells[m]->to_matched) return;
-  const Difference& difference = *twin->cells[m]->to_matched;
-  std::string text = "The null twin, the same model to the eye, differs from " +
-                     comparison.matched + " by " + number(difference.percent, "%+.2f %% ") + place;
-  if (!difference.interval) {
-    text += ": smaller differences mean nothing.";
-  } else if (difference.interval->excludes_zero()) {
-    text += ", outside the noise (" + range_text(difference) +
-            "): these intervals are too narrow, believe none of them without more seeds.";
-  } else {
-    text += " (" + range_text(difference) + "): the floor.";
+  if (twin == nullptr) return;
+  std::vector<std::string> parts, outside;
+  for (size_t m = 0; m < comparison.measures.size(); ++m) {
+    if (!twin->cells[m] || !twin->cells[m]->to_matched) continue;
+    const Difference& difference = *twin->cells[m]->to_matched;
+    const std::string place = place_text(comparison.measures[m]);
+    parts.push_back(percent_text(difference.percent) + " % " + place);
+    if (is_decided(difference)) outside.push_back(place + " (" + range_text(difference) + ")");
   }
-  words.push_back(text);
+  if (parts.empty()) return;
+  words.push_back("The null twin, the same model to the eye, differs from " + comparison.matched +
+                  " by " + join(parts) + ": the floor, below which nothing means anything.");
+  if (outside.empty()) return;
+  words.push_back("The null twin is outside the noise " + join(outside) +
+                  ": these intervals are too narrow, believe none of them without more seeds.");
 }
 
 }  // namespace
+
+std::string percent_text(double percent) {
+  const std::string text = number(percent, "%+.2f");
+  return text == "+0.00" || text == "-0.00" ? "0.00" : text;
+}
 
 std::vector<std::string> in_words(const Comparison& comparison) {
   std::vector<std::string> words;
@@ -171,8 +185,9 @@ std::vector<std::string> in_words(const Comparison& comparison) {
   for (size_t m = 0; m < comparison.measures.size(); ++m) {
     add_methods(comparison, m, words);
     add_controls(comparison, m, words);
-    add_floor(comparison, m, words);
   }
+  add_noise(comparison, words);
+  add_floor(comparison, words);
   if (num_differences >= 10) {
     words.push_back("Of the " + std::to_string(num_differences) +
                     " differences in this table about " +

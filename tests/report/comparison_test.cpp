@@ -248,16 +248,24 @@ TEST(InWords, MethodsControlsAndTheFloor) {
   EXPECT_TRUE(has_line(words, {"Controls outside the noise against softmax on clean text: matched "
                                "constant (-"}));
   EXPECT_TRUE(has_line(words, {"The null twin, the same model to the eye, differs from matched "
-                               "constant by +0.05 % on clean text (-",
-                               ": the floor."}));
-  EXPECT_TRUE(has_line(words, {"One training varies by 0."}));
+                               "constant by +0.05 % on clean text: the floor"}));
+  EXPECT_FALSE(has_line(words, {"The null twin is outside"}));
+  EXPECT_TRUE(has_line(words, {"One training varies by 0.", " % on clean text (standard"}));
+}
+
+TEST(PercentText, HasASignUnlessItIsZero) {
+  EXPECT_EQ(percent_text(0.333), "+0.33");
+  EXPECT_EQ(percent_text(-1.0251), "-1.03");
+  EXPECT_EQ(percent_text(-0.001), "0.00");
+  EXPECT_EQ(percent_text(0.001), "0.00");
 }
 
 TEST(InWords, ATwinOutsideTheNoiseIsAWarning) {
   std::vector<Values> methods = kMethods;
   for (double& value : methods[2].clean) value += 0.1;
-  EXPECT_TRUE(has_line(in_words(compare_runs(make_runs(methods))),
-                       {"The null twin", "outside the noise (", "these intervals are too narrow"}));
+  EXPECT_TRUE(has_line(
+      in_words(compare_runs(make_runs(methods))),
+      {"The null twin is outside the noise on clean text (", "these intervals are too narrow"}));
 }
 
 TEST(InWords, NamesMethodsThatSeeTheFuture) {
