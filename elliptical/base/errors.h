@@ -51,4 +51,15 @@ struct Interrupted : std::runtime_error {
   int signal;
 };
 
+/// The exit status that the program has for an exception.
+inline int exit_status(const std::exception& error) {
+  if (const auto* interrupted = dynamic_cast<const Interrupted*>(&error)) {
+    return 128 + interrupted->signal;
+  }
+  const bool is_usage = dynamic_cast<const UsageError*>(&error) != nullptr ||
+                        dynamic_cast<const ConfigError*>(&error) != nullptr;
+  if (is_usage) return 2;
+  return dynamic_cast<const SetupError*>(&error) != nullptr ? 3 : 1;
+}
+
 }  // namespace elliptical
