@@ -19,6 +19,7 @@ struct Command {
 };
 
 int bench(const Arguments& arguments);
+int compare(const Arguments& arguments);
 int config(const Arguments& arguments);
 int data(const Arguments& arguments);
 int demo(const Arguments& arguments);

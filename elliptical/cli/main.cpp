@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::array kCommands = {
     Command{"bench", "our attention or training against peers on this machine", bench},
+    Command{"compare", "train methods and controls with several seeds; what differs?", compare},
     Command{"config", "the effective recipe, what it costs and how long it takes here", config},
     Command{"data", "data sets: list, get, import, verify", data},
     Command{"demo", "train softmax and elliptical on real text and compare them", demo},
@@ -72,24 +73,13 @@ int run_and_report(Arguments arguments) {
     std::cout.flush();
     if (!std::cout) throw std::runtime_error("stdout: could not be written");
     return status;
-  } catch (const UsageError& error) {
-    std::cerr << "elliptical: " << error.what() << "\n";
-    return 2;
-  } catch (const ConfigError& error) {
-    std::cerr << "elliptical: " << error.what() << "\n";
-    return 2;
-  } catch (const SetupError& error) {
-    std::cerr << "elliptical: " << error.what() << "\n";
-    return 3;
-  } catch (const Interrupted& error) {
-    std::cerr << "elliptical: " << error.what() << "\n";
-    return 128 + error.signal;
   } catch (const c10::Error& error) {
     std::cerr << "elliptical: " << (debug ? error.what() : error.what_without_backtrace()) << "\n";
+    return 1;
   } catch (const std::exception& error) {
     std::cerr << "elliptical: " << error.what() << "\n";
+    return exit_status(error);
   }
-  return 1;
 }
 
 }  // namespace

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+#include "elliptical/cli/comparison_printer.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "elliptical/base/names.h"
+#include "elliptical/cli/table.h"
+
+namespace elliptical::cli {
+namespace {
+
+using report::Comparison;
+using report::Difference;
+using Json = nlohmann::ordered_json;
+
+const char* role_name(report::Role role) {
+  switch (role) {
+    case report::Role::kReference:
+      return "reference";
+    case report::Role::kMethod:
+      return "method";
+    case report::Role::kControl:
+      return "control";
+  }
+  return "";
+}
+
+std::string seeds_text(const std::vector<int64_t>& seeds) {
+  std::vector<std::string> texts;
+  for (const int64_t seed : seeds) texts.push_back(std::to_string(seed));
+  return join(texts);
+}
+
+/// "-0.72 (-1.31 to -0.13) *"; "-" where there is nothing to say.
+std::string difference_text(const std::optional<Difference>& difference) {
+  if (!difference) return "-";
+  std::string text = report::percent_text(difference->percent);
+  if (!difference->interval) return text;
+  text += " (" + report::percent_text(difference->interval->low) + " to " +
+          report::percent_text(difference->interval->high) + ")";
+  return difference->interval->excludes_zero() ? text + " *" : text;
+}
+
+Table measure_table(const Comparison& comparison, size_t measure) {
+  Table table{.columns = {comparison.measures[measure], "seeds", "perplexity", "+- %",
+                          "% against " + comparison.reference}};
+  if (!comparison.matched.empty()) table.columns.push_back("% against " + comparison.matched);
+  if (measure == 0) table.columns.emplace_back("tokens/s");
+  for (const report::MethodRow& row : comparison.rows) {
+    if (!row.cells[measure]) continue;
+    const report::Cell& cell = *row.cells[measure];
+    std::vector<std::string>& cells = table.rows.emplace_back();
+    cells = {row.name + (row.leaks_future ? " (sees the future)" : ""), seeds_text(row.seeds),
+             fmt::format("{:.2f}", cell.mean),
+             cell.deviation_percent ? fmt::format("{:.2f}", *cell.deviation_percent) : "-",
+             difference_text(cell.to_reference)};
+    if (!comparison.matched.empty()) cells.push_back(difference_text(cell.to_matched));
+    if (measure == 0) {
+      cells.push_back(row.tokens_per_second ? fmt::format("{:.0f}", *row.tokens_per_second) : "-");
+    }
+  }
+  return table;
+}
+
+void print_lines(std::ostream& stream, const char* title, const std::vector<std::string>& lines) {
+  if (lines.empty()) return;
+  stream << "\n" << title << "\n";
+  for (const std::string& line : lines) stream << "  " << line << "\n";
+}
+
+void print_for_people(std::ostream& stream, const Comparison& comparison) {
+  if (!comparison.measures.empty()) {
+    stream << fmt::format("Perplexity on {} ({}); lower is better. ", comparison.data,
+                          comparison.split);
+    if (comparison.swap_rate > 0) {
+      stream << fmt::format("Swapped: {:.3g} % of the words. ", 100 * comparison.swap_rate);
+    }
+    stream << "In parentheses: 95 % intervals\nover seeds and text; *: outside the noise.\n";
+  }
+  for (size_t measure = 0; measure < comparison.measures.size(); ++measure) {
+    stream << "\n";
+    print_text(stream, measure_table(comparison, measure));
+  }
+  print_lines(stream, "In words", report::in_words(comparison));
+  print_lines(stream, "Not as it should be", comparison.problems);
+}
+
+Json to_json(const std::optional<Difference>& difference) {
+  if (!difference) return nullptr;
+  Json json = {{"percent", difference->percent}, {"num_seeds", difference->num_seeds}};
+  json["interval"] = difference->interval
+                         ? Json{difference->interval->low, difference->interval->high}
+                         : Json(nullptr);
+  json["outside_noise"] = difference->interval && difference->interval->excludes_zero();
+  return json;
+}
+
+template <class T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json to_json(const Comparison& comparison) {
+  Json json = {{"task", comparison.task},           {"data", comparison.data},
+               {"split", comparison.split},         {"swap_rate", comparison.swap_rate},
+               {"reference", comparison.reference}, {"matched", comparison.matched}};
+  json["noise_percent"] = Json::object();
+  for (size_t m = 0; m < comparison.measures.size(); ++m) {
+    json["noise_percent"][comparison.measures[m]] = or_null(comparison.noise_percent[m]);
+  }
+  json["methods"] = Json::array();
+  for (const report::MethodRow& row : comparison.rows) {
+    Json method = {{"name", row.name},
+                   {"role", role_name(row.role)},
+                   {"seeds", row.seeds},
+                   {"leaks_future", row.leaks_future},
+                   {"tokens_per_second", or_null(row.tokens_per_second)},
+                   {"measures", Json::object()}};
+    for (size_t m = 0; m < comparison.measures.size(); ++m) {
+      if (!row.cells[m]) continue;
+      const report::Cell& cell = *row.cells[m];
+      method["measures"][comparison.measures[m]] = {
+          {"values", cell.values},
+          {"mean", cell.mean},
+          {"deviation_percent", or_null(cell.deviation_percent)},
+          {"to_reference", to_json(cell.to_reference)},
+          {"to_matched", to_json(cell.to_matched)}};
+    }
+    json["methods"].push_back(std::move(method));
+  }
+  json["words"] = report::in_words(comparison);
+  json["problems"] = comparison.problems;
+  return json;
+}
+
+/// One row for each method and measure.
+Table flat_table(const Comparison& comparison) {
+  Table table{.columns = {"measure", "method", "role", "seeds", "perplexity", "deviation_percent",
+                          "to_reference", "to_reference_low", "to_reference_high", "to_matched",
+                          "to_matched_low", "to_matched_high", "tokens_per_second"}};
+  const auto text = [](const std::optional<double>& value) {
+    return value ? fmt::format("{}", *value) : std::string();
+  };
+  for (size_t m = 0; m < comparison.measures.size(); ++m) {
+    for (const report::MethodRow& row : comparison.rows) {
+      if (!row.cells[m]) continue;
+      const report::Cell& cell = *row.cells[m];
+      std::vector<std::string>& cells = table.rows.emplace_back();
+      cells = {comparison.measures[m],       row.name,
+               role_name(row.role),          seeds_text(row.seeds),
+               fmt::format("{}", cell.mean), text(cell.deviation_percent)};
+      for (const auto* difference : {&cell.to_reference, &cell.to_matched}) {
+        const bool has_interval = *difference && (*difference)->interval;
+        cells.push_back(*difference ? fmt::format("{}", (*difference)->percent) : "");
+        cells.push_back(has_interval ? fmt::format("{}", (*difference)->interval->low) : "");
+        cells.push_back(has_interval ? fmt::format("{}", (*difference)->interval->high) : "");
+      }
+      cells.push_back(text(row.tokens_per_second));
+    }
+  }
+  return table;
+}
+
+}  // namespace
+
+void print_comparison(std::ostream& stream,
+                      const Comparison& comparison,
+                      const std::string& format) {
+  if (format == "json") {
+    stream << to_json(comparison).dump(1, ' ', false, Json::error_handler_t::replace) << "\n";
+  } else if (format == "csv") {
+    print_csv(stream, flat_table(comparison));
+  } else {
+    print_for_people(stream, comparison);
+  }
+}
+
+}  // namespace elliptical::cli

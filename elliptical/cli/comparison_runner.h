@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+//
+// Carries out the plan of a comparison: trains what is not trained, measures what is not measured,
+// several runs at once where asked.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "elliptical/cli/progress_printer.h"
+#include "elliptical/run/comparison_plan.h"
+
+namespace elliptical::cli {
+
+struct ComparisonWork {
+  std::vector<run::PlannedRun> plan;
+  std::string split = "test";
+  double swap_rate = 0.025;  ///< 0: clean text only
+  int num_jobs = 1;
+  int num_threads = 0;  ///< of all jobs together; 0: all cores
+};
+
+/// RunError when a folder holds something else than the run that is planned there. Changes nothing.
+void check_folders(const std::vector<run::PlannedRun>& plan);
+
+/// Whether all runs are whole. One that fails does not keep the others from being done. Throws
+/// Interrupted after a signal, when what was begun has been saved, and what concerns all runs
+/// alike: ConfigError, SetupError.
+bool carry_out(const ComparisonWork& work, ProgressPrinter& printer);
+
+}  // namespace elliptical::cli
