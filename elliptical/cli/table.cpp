@@ -12,7 +12,9 @@ namespace elliptical::cli {
 namespace {
 
 bool looks_numeric(const std::string& cell) {
-  return cell.empty() || cell == "-" || std::isdigit(static_cast<unsigned char>(cell.front()));
+  if (cell.empty() || cell == "-") return true;
+  const bool is_signed = cell.size() > 1 && (cell.front() == '+' || cell.front() == '-');
+  return std::isdigit(static_cast<unsigned char>(cell[is_signed ? 1 : 0])) != 0;
 }
 
 std::string csv_cell(const std::string& cell) {

@@ -126,7 +126,8 @@ void Comparer::choose(const std::optional<Circumstances>& circumstances, bool sw
       result_.problems.push_back(
           folder + ": is not measured on " + (swapped ? "swapped" : "clean") +
           " text as the others are (elliptical eval " + folder + " --split " +
-          circumstances->split + (swapped ? std::string(" --swap ") + rate : "") + ")");
+          circumstances->split + (swapped ? std::string(" --swap ") + rate : "") +
+          " --set blocks=50)");
       continue;
     }
     for (const auto& [measure, measurement] : found->second) {
@@ -302,16 +303,12 @@ void Comparer::note_gaps() {
     result_.problems.push_back(row.name + ": has no finished run with seed " + join(missing) +
                                ", others have (differences use the seeds that both have)");
   }
-  std::vector<std::string> missing;
-  for (const std::string_view control : {kMatchedConstant, kNullTwin}) {
-    if (!methods_.contains(std::string(control))) missing.emplace_back(control);
-  }
-  if (has_metric && !missing.empty()) {
-    result_.problems.push_back("controls: " + join(missing) +
-                               (missing.size() > 1 ? " are" : " is") +
-                               " missing; without a matched constant a gain may be that of a "
-                               "temperature, without a null twin the floor is unknown (elliptical "
-                               "compare RECIPE --run DIR runs them)");
+  for (const auto& [control, reason] :
+       {std::pair(kMatchedConstant, "a gain may be that of a temperature"),
+        std::pair(kNullTwin, "the floor is unknown")}) {
+    if (!has_metric || methods_.contains(std::string(control))) continue;
+    result_.problems.push_back(std::string(control) + ": is missing, without it " + reason +
+                               " (elliptical compare RECIPE --run DIR trains it)");
   }
   if (lacks_blocks_) {
     result_.problems.emplace_back(

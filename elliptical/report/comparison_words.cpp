@@ -48,7 +48,7 @@ std::string difference_sentence(const std::string& name,
            ? " equals " + other + " to 0.01 %"
            : " is " + size + (difference.percent < 0 ? " better" : " worse") + " than " + other) +
       " " + place_text(measure);
-  if (!difference.interval) return result + ", of one seed, which decides nothing.";
+  if (!difference.interval) return result + " (one seed).";
   return result +
          (difference.interval->excludes_zero() ? ", outside the noise (" : ", within the noise (") +
          range_text(difference) + ").";

@@ -128,8 +128,9 @@ RunSelection select_runs(const std::vector<RunData>& runs) {
     const int64_t last = last_measured_step(*candidate.run);
     const std::string steps = candidate.value(kSteps);
     if (last >= 0 && std::to_string(last) == steps) return std::string();
-    return candidate.text() + ": must be finished, is measured up to step " +
-           std::to_string(std::max<int64_t>(last, 0)) + " of " + steps +
+    return candidate.text() + ": must be finished and measured after step " + steps + ", " +
+           (last < 0 ? std::string("has no records")
+                     : "its last records are of step " + std::to_string(last)) +
            " (left out; elliptical resume " + candidate.text() + ")";
   });
 

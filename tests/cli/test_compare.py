@@ -216,7 +216,8 @@ def test_runs_made_by_hand(whole, tmp_path):
     result = check([PROGRAM, "compare", "--run", mine])
     assert "Perplexity on small-language (valid)" in result.stdout
     assert "Nothing can be said with one seed" in result.stdout
-    assert "controls: matched constant, null twin are missing" in result.stdout
+    assert "matched constant: is missing, without it a gain may be that of a temperature" in result.stdout
+    assert "null twin: is missing, without it the floor is unknown" in result.stdout
 
 
 def test_table_for_people_and_csv(whole):

@@ -109,8 +109,8 @@ TEST(Comparison, OneSeedHasNoInterval) {
   EXPECT_FALSE(comparison.noise_percent[0]);
   const Lines words = in_words(comparison);
   EXPECT_TRUE(has_line({words.front()}, {"Nothing can be said with one seed"}));
-  EXPECT_TRUE(has_line(words, {"elliptical is 9.52 % better than softmax on clean text, of one "
-                               "seed, which decides nothing."}));
+  EXPECT_TRUE(has_line(words, {"elliptical is 9.52 % better than softmax on clean text (one "
+                               "seed)."}));
 }
 
 TEST(Comparison, SwappedTextWholeAndSplit) {
@@ -142,7 +142,7 @@ TEST(Comparison, LikeIsComparedWithLike) {
   EXPECT_FALSE(row_of(comparison, "other").cells[0]);
   EXPECT_TRUE(has_line(comparison.problems,
                        {"runs/other-seed-1: is not measured on clean text as the others are "
-                        "(elliptical eval runs/other-seed-1 --split test)"}));
+                        "(elliptical eval runs/other-seed-1 --split test --set blocks=50)"}));
   EXPECT_EQ(compare_runs(make_runs(kMethods), {.split = "valid"}).split, "valid");
 }
 
@@ -187,8 +187,8 @@ TEST(Comparison, NamesWhatDoesNotBelongTogether) {
         "out; compare it in a folder of its own)",
         "runs/b-seed-1: must be language_model on text like the others, is language_model on "
         "enwik8",
-        "runs/c-seed-1: must be finished, is measured up to step 40 of 100 (left out; elliptical "
-        "resume runs/c-seed-1)",
+        "runs/c-seed-1: must be finished and measured after step 100, its last records are of step "
+        "40 (left out; elliptical resume runs/c-seed-1)",
         "runs/softmax-seed-4: runs of softmax must have equally many steps, has 50 instead of 100 "
         "(left out; train it again with --set train.steps=100",
         "runs/softmax-seed-3: there is another run of softmax with seed 3",
@@ -222,8 +222,11 @@ TEST(Comparison, RunsOfOneNameHaveOneRecipe) {
 TEST(Comparison, MissingControlsAreNamed) {
   const std::vector<RunData> runs =
       make_runs({{"elliptical", {3.9, 3.8}}, {"softmax", {4.0, 4.1}}});
-  EXPECT_TRUE(has_line(compare_runs(runs).problems,
-                       {"controls: matched constant, null twin are missing; "}));
+  EXPECT_EQ(compare_runs(runs).problems,
+            Lines({"matched constant: is missing, without it a gain may be that of a temperature "
+                   "(elliptical compare RECIPE --run DIR trains it)",
+                   "null twin: is missing, without it the floor is unknown (elliptical compare "
+                   "RECIPE --run DIR trains it)"}));
   EXPECT_EQ(compare_runs(make_runs({{"softmax", {4.0, 4.1}}})).problems, Lines());
 }
 
