@@ -155,7 +155,12 @@ void Comparer::make_methods() {
   });
   names.insert(names.end(), controls.begin(), controls.end());
   const auto wanted = std::find(names.begin(), names.end(), options_.reference);
-  if (wanted != names.end()) std::rotate(names.begin(), wanted, wanted + 1);
+  if (wanted != names.end()) {
+    std::rotate(names.begin(), wanted, wanted + 1);
+  } else if (!names.empty()) {
+    result_.problems.push_back("reference: no method is called \"" + options_.reference + "\", " +
+                               names.front() + " takes its place (--reference NAME)");
+  }
   for (const std::string& name : names) {
     MethodRow row{.name = name};
     if (name == names.front()) {

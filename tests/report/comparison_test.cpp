@@ -88,6 +88,9 @@ TEST(Comparison, ReferenceCanBeChosen) {
   EXPECT_EQ(comparison.reference, "elliptical");
   const Comparison first = compare_runs(make_runs(kMethods), {.reference = "absent"});
   EXPECT_EQ(first.reference, "elliptical");
+  EXPECT_EQ(first.problems,
+            Lines({"reference: no method is called \"absent\", elliptical takes its "
+                   "place (--reference NAME)"}));
 }
 
 TEST(Comparison, PairsTheSeedsThatBothHave) {
