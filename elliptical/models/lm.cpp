@@ -37,6 +37,7 @@ void LmOptions::visit(FieldList& fields) {
   fields.add("num_layers", num_layers, "blocks", at_least(1));
   fields.add("dim", dim, "width C of the hidden states, even", at_least(2));
   fields.add("num_heads", num_heads, "heads per layer; they share the width", at_least(1));
+  fields.add("head_dim", head_dim, "width D of a head; dim / num_heads when absent", at_least(1));
   fields.add("feedforward_dim", feedforward_dim, "width between the two feed-forward maps",
              at_least(1));
   fields.add("window", window, "tokens that the model reads at once", at_least(1));
@@ -62,7 +63,9 @@ Lm::Lm(const LmOptions& chosen, int64_t num_words) : options(chosen), vocabulary
                                    .is_causal = true,
                                    .layer = layer,
                                    .num_layers = options.num_layers,
-                                   .dropout = options.attention_dropout};
+                                   .dropout = options.attention_dropout,
+                                   .window = options.window,
+                                   .head_width = options.head_dim.value_or(0)};
     blocks_.push_back(
         std::make_shared<nn::PostNormBlock>(nn::make_attention(options.attention, shape),
                                             options.dim, options.feedforward_dim, options.dropout));

@@ -32,6 +32,7 @@ struct LmOptions {
   int64_t num_layers = 16;
   int64_t dim = 128;
   int64_t num_heads = 8;
+  std::optional<int64_t> head_dim;
   int64_t feedforward_dim = 2048;
   int64_t window = 256;
   double dropout = 0.1;

@@ -49,6 +49,20 @@ TEST(Lm, SmallAndMediumHaveThePublishedSizes) {
   }
 }
 
+TEST(Lm, OtherVariantsHaveTheirPublishedSizes) {
+  const auto size = [](const char* attention, const std::vector<std::string>& assignments) {
+    LmOptions options;
+    options.attention = ChosenOptions(nn::attention_choices(), attention);
+    apply_overrides(assignments, fields_of(options));
+    return Lm(options, kWikiText103Words).num_parameters();
+  };
+  EXPECT_EQ(size("performer", {}), 44018394);
+  EXPECT_EQ(size("mgk", {}), 44346074);
+  EXPECT_EQ(size("mgk", {"num_heads=4", "head_dim=16"}), 43657946);
+  EXPECT_EQ(size("mgk", {"attention.keys=shifted"}), 44088026);
+  EXPECT_EQ(size("mgk", {"attention.keys=shifted", "attention.mixture=hard"}), 44022490);
+}
+
 TEST(Lm, ParameterNamesAreForEver) {
   LmOptions options = small_lm_options(kElliptical.options({"metric.estimator=temperature"}));
   options.num_layers = 2;
@@ -92,6 +106,12 @@ TEST(Lm, VariantsStartFromTheSameWeights) {
   const auto theirs = elliptical->named_parameters();
   for (const auto& item : softmax->named_parameters()) {
     EXPECT_TRUE(at::equal(item.value(), theirs[item.key()])) << item.key();
+  }
+  for (const char* attention : {"mgk", "performer"}) {
+    const auto others = make_small_lm(AttentionVariant{.attention = attention})->named_parameters();
+    for (const auto& item : softmax->named_parameters()) {
+      EXPECT_TRUE(at::equal(item.value(), others[item.key()])) << attention << " " << item.key();
+    }
   }
   EXPECT_FLOAT_EQ(theirs["blocks.1.attn.mixer.temperature"][0].item<float>(), 0.6f);
   const auto other = make_small_lm(small_lm_options(kSoftmax.options()), 2);
@@ -214,9 +234,10 @@ TEST(Lm, EveryOptionHasAnEffect) {
     return model->log_probabilities(hidden.flatten(0, 1)).detach();
   };
   const at::Tensor reference = output(base);
-  for (const char* assignment : {"num_layers=2", "dim=8", "num_heads=2", "feedforward_dim=8",
-                                 "dropout=0.2", "attention_dropout=0.1", "positions=reverse",
-                                 "cutoffs=[10]", "attention.name=elliptical"}) {
+  for (const char* assignment :
+       {"num_layers=2", "dim=8", "num_heads=2", "head_dim=8", "feedforward_dim=8", "dropout=0.2",
+        "attention_dropout=0.1", "positions=reverse", "cutoffs=[10]",
+        "attention.name=elliptical"}) {
     LmOptions changed = base;
     apply_overrides({assignment}, fields_of(changed));
     EXPECT_FALSE(at::equal(output(changed), reference)) << assignment;

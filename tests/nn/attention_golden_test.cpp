@@ -5,6 +5,8 @@
 #include <torch/torch.h>
 
 #include "elliptical/nn/attention/elliptical.h"
+#include "elliptical/nn/attention/mgk.h"
+#include "elliptical/nn/attention/performer.h"
 #include "elliptical/nn/attention/softmax.h"
 
 namespace elliptical::nn {
@@ -26,7 +28,9 @@ void expect_golden(HeadMixer& mixer, bool is_causal, std::vector<double> expecte
     context.previous_q = kQ.to(type);
     context.previous_v = kVPrevious.to(type);
     const at::Tensor v = kV.to(type);
-    const at::Tensor out = mixer.mix({kQ.to(type), kK.to(type), v, v}, context, nullptr);
+    mixer.to(type);
+    const at::Tensor out =
+        mixer.mix({kQ.to(type), kK.to(type), v, v, kK.to(type) + 0.1}, context, nullptr);
     // The goldens have 8 decimals.
     const double tolerance = type == torch::kDouble ? 1e-7 : 1e-5;
     EXPECT_LE((out.to(torch::kDouble) - rows(expected)).abs().max().item<double>(), tolerance)
@@ -65,6 +69,37 @@ TEST(AttentionGolden, EllipticalPrefixEndsAsTheSequenceDoes) {
       make_elliptical_mixer({}, second_layer(true))->mix({kQ, kK, kV, kV}, context, nullptr);
   EXPECT_NEAR(out[0][0][3][0].item<double>(), 0.09775777, 1e-7);
   EXPECT_NEAR(out[0][0][3][1].item<double>(), 0.64514694, 1e-7);
+}
+
+TEST(AttentionGolden, Mgk) {  // the second keys are the first ones + 0.1
+  MgkOptions options;
+  options.epsilon = 0;
+  options.window = 4;
+  const auto mixer = make_mgk_mixer(options, second_layer(false));
+  {
+    const torch::NoGradGuard no_grad;
+    mixer->parameters()[0].copy_(torch::tensor({0.6, 0.4}).view({2, 1, 1}).expand({2, 1, 4}));
+  }
+  expect_golden(*mixer, false,
+                {0.29655797, 0.60498073, 0.29060133, 0.64557463, 0.41643350, 0.51944731, 0.10656794,
+                 0.63809000});
+}
+
+TEST(AttentionGolden, MgkHard) {
+  MgkOptions options;
+  options.hard = true;
+  expect_golden(*make_mgk_mixer(options, second_layer(false)), false,
+                {0.26644731, 0.61554645, 0.26121643, 0.63750665, 0.36254872, 0.55740780, 0.14712394,
+                 0.63177058});
+}
+
+TEST(AttentionGolden, Performer) {
+  PerformerOptions options;
+  options.favor = {.hyperbolic = false, .epsilon = 0.0};
+  const at::Tensor W = torch::tensor({1.0, 0.5, -0.5, 1.0, 0.3, -0.8, -1.2, 0.1}).view({4, 2});
+  expect_golden(*make_performer_mixer(options, second_layer(false), W), false,
+                {0.24745138, 0.63643052, 0.25132027, 0.64849400, 0.27878022, 0.60820199, 0.20641665,
+                 0.63502044});
 }
 
 TEST(AttentionGolden, MetricOfOnesIsSoftmax) {

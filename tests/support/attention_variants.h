@@ -18,6 +18,10 @@ struct AttentionVariant {
   std::vector<std::string> assignments;
   bool streams = true;  ///< in a causal model
   bool leaks = false;   ///< a causal model sees the future through it
+  bool damped = false;  ///< rows of the attention map sum to less than 1
+  bool drops = true;    ///< has probabilities that dropout can drop
+  /// What makes gradients those of the function, where by default some of it counts as constant.
+  std::vector<std::string> exact_gradient = {};
 
   ChosenOptions options(const std::vector<std::string>& more = {}) const;
 };

@@ -33,6 +33,23 @@ at::Tensor probabilities(const HeadMixer::Heads& heads,
 
 }  // namespace
 
+void leave_trace(const HeadMixer::Heads& heads,
+                 const std::optional<at::Tensor>& metric,
+                 const std::function<at::Tensor()>& map,
+                 const AttentionContext& context) {
+  if (context.trace == nullptr) return;
+  const at::NoGradGuard no_grad;
+  const auto write = [&](const char* what, const at::Tensor& tensor) {
+    const std::string name = "layers." + std::to_string(context.layer) + "." + what;
+    context.trace->tensors[name] = tensor.detach();
+  };
+  write("queries", heads.q);
+  write("keys", heads.k);
+  write("values", heads.v);
+  if (metric) write("metric", *metric);
+  write("attention", map());
+}
+
 at::Tensor attend(const HeadMixer::Heads& heads,
                   const std::optional<at::Tensor>& metric,
                   const AttendOptions& options,
@@ -43,18 +60,7 @@ at::Tensor attend(const HeadMixer::Heads& heads,
     call.dropout_p = options.dropout;
     call.generator = at::detail::createCPUGenerator(context.seed("attention dropout"));
   }
-  if (context.trace != nullptr) {
-    const at::NoGradGuard no_grad;
-    const auto write = [&](const char* what, const at::Tensor& tensor) {
-      const std::string name = "layers." + std::to_string(context.layer) + "." + what;
-      context.trace->tensors[name] = tensor.detach();
-    };
-    write("queries", heads.q);
-    write("keys", heads.k);
-    write("values", heads.v);
-    if (metric) write("metric", *metric);
-    write("attention", probabilities(heads, metric, call));
-  }
+  leave_trace(heads, metric, [&] { return probabilities(heads, metric, call); }, context);
   return ops::attention(heads.q, heads.k, heads.v, metric, call);
 }
 

@@ -4,6 +4,7 @@
 // what analyses want to see goes into the trace.
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include "elliptical/nn/attention/multi_head.h"
@@ -15,8 +16,14 @@ struct AttendOptions {
   double dropout = 0.0;         ///< of probabilities, in training
 };
 
-/// (B, H, N, D). With a trace: "layers.3.queries", "keys", "values", "attention" (B, H, N, M) and,
-/// with a metric, "metric"; the result has the same bits with and without.
+/// With a trace: leaves "layers.3.queries", "keys", "values", "metric" where there is one, and as
+/// "attention" what `map` gives, (B, H, N, M), without gradient.
+void leave_trace(const HeadMixer::Heads& heads,
+                 const std::optional<at::Tensor>& metric,
+                 const std::function<at::Tensor()>& map,
+                 const AttentionContext& context);
+
+/// (B, H, N, D); leaves a trace. The result has the same bits with and without.
 at::Tensor attend(const HeadMixer::Heads& heads,
                   const std::optional<at::Tensor>& metric,
                   const AttendOptions& options,

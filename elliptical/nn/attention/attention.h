@@ -65,11 +65,15 @@ struct AttentionContext {
 /// What every variant is told about the model around it.
 struct AttentionShape {
   int64_t dim = 0;        ///< C
-  int64_t num_heads = 0;  ///< H; the head width D is dim / num_heads
+  int64_t num_heads = 0;  ///< H
   bool qkv_bias = false, out_bias = false;
   bool is_causal = false;
   int64_t layer = 0, num_layers = 1;
-  double dropout = 0.0;  ///< of attention probabilities
+  double dropout = 0.0;    ///< of attention probabilities
+  int64_t window = 0;      ///< tokens that the model reads at once; 0: not known
+  int64_t head_width = 0;  ///< D; dim / num_heads when 0
+
+  int64_t head_dim() const { return head_width > 0 ? head_width : dim / num_heads; }
 };
 
 class Attention : public torch::nn::Module {

@@ -11,6 +11,20 @@ namespace {
 struct MultiHeadCache : AttentionCache {
   KeyValueCache tokens;
   std::unique_ptr<MixerState> mixer;
+
+  /// Appends keys and values of new tokens, and puts all so far in their place.
+  void append(HeadMixer::Heads& heads) {
+    if (!heads.second_k.defined()) {
+      std::tie(heads.k, heads.v) = tokens.append(heads.k, heads.v);
+      return;
+    }
+    // Both sets of keys side by side.
+    const int64_t D = heads.k.size(3);
+    const auto [k, v] = tokens.append(at::cat({heads.k, heads.second_k}, -1), heads.v);
+    heads.k = k.narrow(3, 0, D);
+    heads.second_k = k.narrow(3, D, D);
+    heads.v = v;
+  }
 };
 
 /// The cache of the layer that runs, made on first use.
@@ -26,34 +40,49 @@ MultiHeadCache& cache_of(AttentionContext& context) {
 
 MultiHead::MultiHead(const AttentionShape& shape, std::shared_ptr<HeadMixer> mixer)
     : num_heads_(shape.num_heads) {
-  if (shape.num_heads < 1 || shape.dim < 1 || shape.dim % shape.num_heads != 0) {
+  if (shape.num_heads < 1 || shape.dim < 1 ||
+      (shape.head_width == 0 && shape.dim % shape.num_heads != 0)) {
     throw ConfigError(
         "attention: dim must be a multiple of num_heads, got dim = " + std::to_string(shape.dim) +
         ", num_heads = " + std::to_string(shape.num_heads));
   }
-  qkv_ = register_module("qkv", std::make_shared<Linear>(shape.dim, 3 * shape.dim, shape.qkv_bias));
-  proj_ = register_module("proj", std::make_shared<Linear>(shape.dim, shape.dim, shape.out_bias));
+  head_dim_ = shape.head_dim();
+  const int64_t C = shape.dim, width = num_heads_ * head_dim_;
+  const auto linear = [&](const char* name, int64_t in, int64_t out, bool bias) {
+    return register_module(name, std::make_shared<Linear>(in, out, bias));
+  };
+  qkv_ = linear("qkv", C, 3 * width, shape.qkv_bias);
+  // A map of its own, so that qkv starts with the same values as in any other variant.
+  if (mixer->needs_second_keys()) second_keys_ = linear("second_keys", C, width, shape.qkv_bias);
+  proj_ = linear("proj", width, C, shape.out_bias);
   mixer_ = register_module("mixer", std::move(mixer));
 }
 
-at::Tensor MultiHead::forward(const at::Tensor& x, AttentionContext& context) {
-  const int64_t B = x.size(0), N = x.size(1), C = x.size(2);
+HeadMixer::Heads MultiHead::project(const at::Tensor& x) const {
+  const int64_t B = x.size(0), N = x.size(1);
   const std::vector<at::Tensor> parts =
-      qkv_->forward(x).view({B, N, 3, num_heads_, C / num_heads_}).unbind(2);
-  const auto heads = [&](size_t i) { return parts[i].transpose(1, 2); };  // (B, H, N, D)
-  const at::Tensor q = heads(0), k = heads(1), v = heads(2);
+      qkv_->forward(x).view({B, N, 3, num_heads_, head_dim_}).unbind(2);
+  const auto heads = [&](const at::Tensor& t) { return t.transpose(1, 2); };  // (B, H, N, D)
+  const at::Tensor v = heads(parts[2]);
+  HeadMixer::Heads all{heads(parts[0]), heads(parts[1]), v, v};
+  if (second_keys_) {
+    all.second_k = heads(second_keys_->forward(x).view({B, N, num_heads_, head_dim_}));
+  }
+  return all;
+}
 
-  at::Tensor mixed;  // (B, H, N, D)
+at::Tensor MultiHead::forward(const at::Tensor& x, AttentionContext& context) {
+  HeadMixer::Heads heads = project(x);
+  std::unique_ptr<MixerState>* state = nullptr;
   if (context.caches != nullptr) {
     MultiHeadCache& cache = cache_of(context);
-    const auto [all_k, all_v] = cache.tokens.append(k, v);
-    mixed = mixer_->mix({q, all_k, all_v, v}, context, &cache.mixer);
-  } else {
-    mixed = mixer_->mix({q, k, v, v}, context, nullptr);
+    state = &cache.mixer;
+    if (mixer_->needs_past()) cache.append(heads);
   }
-  context.previous_q = q;
-  context.previous_v = v;
-  return proj_->forward(mixed.transpose(1, 2).reshape({B, N, C}));
+  const at::Tensor mixed = mixer_->mix(heads, context, state);  // (B, H, N, D)
+  context.previous_q = heads.q;
+  context.previous_v = heads.v_new;
+  return proj_->forward(mixed.transpose(1, 2).reshape({x.size(0), x.size(1), -1}));
 }
 
 }  // namespace elliptical::nn

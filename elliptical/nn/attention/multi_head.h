@@ -3,7 +3,7 @@
 // Attention as most variants have it: project tokens to queries, keys and values of H heads, mix
 // each head, project back.
 //
-//   [q | k | v] = x Wqkv^T (+ b)     x (B, N, C), Wqkv (3C, C)
+//   [q | k | v] = x Wqkv^T (+ b)     x (B, N, C), Wqkv (3 H D, C), as a rule H D = C
 //   out = concat_h mix(q_h, k_h, v_h) Wproj^T (+ b)
 //
 // One product makes all three, and heads are strided views of its result: nothing is copied. What
@@ -32,16 +32,21 @@ class HeadMixer : public torch::nn::Module {
   /// stream does; null outside of one.
   struct Heads {
     at::Tensor q, k, v, v_new;
+    at::Tensor second_k = {};  ///< like k, for mixers that ask for a second set of keys
   };
   virtual at::Tensor mix(const Heads& heads,
                          const AttentionContext& context,
                          std::unique_ptr<MixerState>* state) = 0;
+  /// Whether a stream's keys and values are to be kept; without, `heads` are those of new tokens.
+  virtual bool needs_past() const { return true; }
+  /// Whether tokens are to be projected to a second set of keys, by a map of its own.
+  virtual bool needs_second_keys() const { return false; }
   virtual std::optional<std::string> why_no_streaming() const { return std::nullopt; }
   virtual std::map<std::string, LabelValue> labels() const { return {}; }
 };
 
-/// Wraps a mixer. Parameters: qkv.weight, proj.weight, with biases where the shape says so, and
-/// those of the mixer below `mixer`.
+/// Wraps a mixer. Parameters: qkv.weight, proj.weight, second_keys.weight where the mixer asks for
+/// them, with biases where the shape says so, and those of the mixer below `mixer`.
 class MultiHead : public Attention {
  public:
   MultiHead(const AttentionShape& shape, std::shared_ptr<HeadMixer> mixer);
@@ -53,8 +58,11 @@ class MultiHead : public Attention {
   std::map<std::string, LabelValue> labels() const override { return mixer_->labels(); }
 
  private:
-  int64_t num_heads_;
+  HeadMixer::Heads project(const at::Tensor& x) const;
+
+  int64_t num_heads_, head_dim_;
   std::shared_ptr<Linear> qkv_, proj_;
+  std::shared_ptr<Linear> second_keys_;  ///< null where there are none
   std::shared_ptr<HeadMixer> mixer_;
 };
 

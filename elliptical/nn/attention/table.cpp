@@ -6,6 +6,8 @@
 #include "elliptical/base/errors.h"
 #include "elliptical/nn/attention/attention.h"
 #include "elliptical/nn/attention/elliptical.h"
+#include "elliptical/nn/attention/mgk.h"
+#include "elliptical/nn/attention/performer.h"
 #include "elliptical/nn/attention/softmax.h"
 
 namespace elliptical::nn {
@@ -26,6 +28,18 @@ const std::vector<AttentionEntry>& attention_table() {
        .padding = true,
        .make_options = make_options<EllipticalOptions>,
        .make = make_elliptical},
+      {.name = "mgk",
+       .description = "a mixture of two Gaussian keys per token",
+       .causal = true,
+       .padding = true,
+       .make_options = make_options<MgkOptions>,
+       .make = make_mgk},
+      {.name = "performer",
+       .description = "softmax attention by random features, linear in the number of tokens",
+       .causal = true,
+       .padding = true,
+       .make_options = make_options<PerformerOptions>,
+       .make = make_performer},
       {.name = "softmax",
        .description = "plain softmax attention, the baseline",
        .causal = true,
