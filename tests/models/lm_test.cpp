@@ -57,6 +57,8 @@ TEST(Lm, OtherVariantsHaveTheirPublishedSizes) {
     return Lm(options, kWikiText103Words).num_parameters();
   };
   EXPECT_EQ(size("performer", {}), 44018394);
+  EXPECT_EQ(size("fourier", {}), 44018410);
+  EXPECT_EQ(size("fourier", {"attention.radius_per_coordinate=true"}), 44018650);
   EXPECT_EQ(size("mgk", {}), 44346074);
   EXPECT_EQ(size("mgk", {"num_heads=4", "head_dim=16"}), 43657946);
   EXPECT_EQ(size("mgk", {"attention.keys=shifted"}), 44088026);

@@ -5,6 +5,7 @@
 #include <torch/torch.h>
 
 #include "elliptical/nn/attention/elliptical.h"
+#include "elliptical/nn/attention/fourier.h"
 #include "elliptical/nn/attention/mgk.h"
 #include "elliptical/nn/attention/performer.h"
 #include "elliptical/nn/attention/softmax.h"
@@ -69,6 +70,18 @@ TEST(AttentionGolden, EllipticalPrefixEndsAsTheSequenceDoes) {
       make_elliptical_mixer({}, second_layer(true))->mix({kQ, kK, kV, kV}, context, nullptr);
   EXPECT_NEAR(out[0][0][3][0].item<double>(), 0.09775777, 1e-7);
   EXPECT_NEAR(out[0][0][3][1].item<double>(), 0.64514694, 1e-7);
+}
+
+TEST(AttentionGolden, Fourier) {
+  FourierAttentionOptions options;
+  options.epsilon = 0;
+  expect_golden(*make_fourier_mixer(options, second_layer(false)), false,
+                {0.37965380, 0.55877394, 0.39341607, 0.73501059, 0.82507319, 0.17548120,
+                 -0.27969052, 0.76137502});
+  options.radius = 1;
+  expect_golden(*make_fourier_mixer(options, second_layer(false)), false,
+                {0.28203991, 0.60714621, 0.27328428, 0.64917578, 0.47444933, 0.48733251, 0.05401133,
+                 0.64165324});
 }
 
 TEST(AttentionGolden, Mgk) {  // the second keys are the first ones + 0.1

@@ -6,6 +6,7 @@
 #include "elliptical/base/errors.h"
 #include "elliptical/nn/attention/attention.h"
 #include "elliptical/nn/attention/elliptical.h"
+#include "elliptical/nn/attention/fourier.h"
 #include "elliptical/nn/attention/mgk.h"
 #include "elliptical/nn/attention/performer.h"
 #include "elliptical/nn/attention/softmax.h"
@@ -28,6 +29,12 @@ const std::vector<AttentionEntry>& attention_table() {
        .padding = true,
        .make_options = make_options<EllipticalOptions>,
        .make = make_elliptical},
+      {.name = "fourier",
+       .description = "a product of sinc functions of q - k as the kernel (FourierFormer)",
+       .causal = true,
+       .padding = true,
+       .make_options = make_options<FourierAttentionOptions>,
+       .make = make_fourier},
       {.name = "mgk",
        .description = "a mixture of two Gaussian keys per token",
        .causal = true,
