@@ -28,6 +28,7 @@ int fork(const Arguments& arguments);
 int generate(const Arguments& arguments);
 int info(const Arguments& arguments);
 int list(const Arguments& arguments);
+int report(const Arguments& arguments);
 int resume(const Arguments& arguments);
 int train(const Arguments& arguments);
 

@@ -28,6 +28,7 @@ constexpr std::array kCommands = {
     Command{"generate", "go on with a text, word by word", generate},
     Command{"info", "CPU, kernel targets, torch, and the path each dtype takes", info},
     Command{"list", "what there is to choose from", list},
+    Command{"report", "runs as one HTML file, with comparison, curves and heads", report},
     Command{"resume", "continue a run where it stopped", resume},
     Command{"train", "train what a recipe describes, in a new run folder", train},
 };

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+//
+// `elliptical report DIR... -o report.html`: what runs measured, as one self-contained HTML file.
+#include "elliptical/report/html.h"
+
+#include <fmt/format.h>
+
+#include <iostream>
+
+#include "elliptical/base/files.h"
+#include "elliptical/cli/arguments.h"
+#include "elliptical/report/escape.h"
+
+namespace elliptical::cli {
+
+int report(const Arguments& arguments) {
+  CLI::App app(
+      "Runs as one HTML file: comparison, curves, the heads and their metric. Opens without a "
+      "network.",
+      "report");
+  std::vector<std::filesystem::path> folders;
+  std::filesystem::path output = "report.html";
+  elliptical::report::ComparisonOptions comparison_options;
+  elliptical::report::ReportOptions options{.version = ELLIPTICAL_VERSION};
+  app.add_option("DIR", folders, "folders of runs, or folders with run folders in them")
+      ->required();
+  app.add_option("-o,--output", output, "the file to write")->capture_default_str();
+  app.add_option("--reference", comparison_options.reference,
+                 "name of the runs that others are compared with")
+      ->capture_default_str();
+  app.add_option("--title", options.title, "heading of the report")->capture_default_str();
+  if (!parse(app, arguments)) return 0;
+
+  for (const std::string& argument : arguments) {
+    options.command += " " + elliptical::report::shell_word(argument);
+  }
+  const auto collection = elliptical::report::read_runs(folders);
+  const auto comparison = elliptical::report::compare_runs(collection.runs, comparison_options);
+  const std::string page = elliptical::report::make_report(collection, comparison, options);
+  write_file_atomically(output, page);
+  std::cout << fmt::format("{}: {} run{}, {:.1f} MB\n", output.string(), collection.runs.size(),
+                           collection.runs.size() == 1 ? "" : "s",
+                           static_cast<double>(page.size()) / 1e6);
+  return 0;
+}
+
+}  // namespace elliptical::cli

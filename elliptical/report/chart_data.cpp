@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+#include "elliptical/report/chart_data.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+namespace elliptical::report {
+namespace {
+
+using nlohmann::json;
+
+/// Colour and shape in one word; docs/report.md explains them.
+std::string verdict(const Difference& difference) {
+  if (!difference.interval) return "one seed";
+  if (!difference.interval->excludes_zero()) return "inside the noise";
+  return difference.percent < 0 ? "better" : "worse";
+}
+
+/// Ends of the bar of one standard deviation over seeds, which is one of log-perplexity: a factor.
+json low_bar(const Cell& cell) {
+  if (!cell.deviation_percent) return nullptr;
+  return chart_number(cell.mean / (1 + *cell.deviation_percent / 100));
+}
+json high_bar(const Cell& cell) {
+  if (!cell.deviation_percent) return nullptr;
+  return chart_number(cell.mean * (1 + *cell.deviation_percent / 100));
+}
+
+}  // namespace
+
+int64_t label(const Record& record, const std::string& name, int64_t otherwise) {
+  const auto found = record.labels.find(name);
+  const auto* value = found == record.labels.end() ? nullptr : std::get_if<int64_t>(&found->second);
+  return value ? *value : otherwise;
+}
+
+std::string label(const Record& record, const std::string& name, const char* otherwise) {
+  const auto found = record.labels.find(name);
+  const auto* value =
+      found == record.labels.end() ? nullptr : std::get_if<std::string>(&found->second);
+  return value ? *value : otherwise;
+}
+
+std::vector<std::string> drawn_methods(const Comparison& comparison,
+                                       const std::vector<RunData>& runs) {
+  std::vector<std::string> methods;
+  std::set<std::string> known;
+  const auto add = [&](const std::string& name) {
+    if (methods.size() < kMaxMethods && known.insert(name).second) methods.push_back(name);
+  };
+  for (const MethodRow& row : comparison.rows) add(row.name);
+  for (const RunData& run : runs) add(run.name);
+  return methods;
+}
+
+std::vector<size_t> first_runs(const std::vector<RunData>& runs,
+                               const std::vector<std::string>& methods) {
+  std::vector<size_t> first;
+  for (const std::string& method : methods) {
+    const auto run = std::find_if(runs.begin(), runs.end(), [&](const RunData& candidate) {
+      return candidate.name == method;
+    });
+    if (run == runs.end() || first.size() == kMaxChosen) continue;
+    first.push_back(static_cast<size_t>(run - runs.begin()));
+  }
+  return first;
+}
+
+std::vector<size_t> chosen_runs(const std::vector<RunData>& runs,
+                                const std::vector<std::string>& methods) {
+  if (runs.size() > kMaxChosen) return first_runs(runs, methods);
+  std::vector<size_t> all(runs.size());
+  std::iota(all.begin(), all.end(), size_t{0});
+  return all;
+}
+
+void add_comparison_data(const Comparison& comparison,
+                         const std::vector<std::string>& methods,
+                         ChartData& data) {
+  DataTable differences(
+      {"method", "measure", "against", "percent", "low", "high", "verdict", "seeds"});
+  DataTable perplexities({"method", "measure", "seed", "value"});
+  DataTable means({"method", "measure", "value", "low", "high"});
+  DataTable speeds({"method", "value"});
+  DataTable pairs({"method", "seed", "clean", "swapped"});
+  DataTable pair_means(
+      {"method", "clean", "clean_low", "clean_high", "swapped", "swapped_low", "swapped_high"});
+  const auto place_of = [&](const char* measure) {
+    const auto& all = comparison.measures;
+    return static_cast<size_t>(std::find(all.begin(), all.end(), measure) - all.begin());
+  };
+  const size_t clean_place = place_of("clean"), swapped_place = place_of("swapped");
+  for (const MethodRow& row : comparison.rows) {
+    if (std::find(methods.begin(), methods.end(), row.name) == methods.end()) continue;
+    if (row.tokens_per_second) speeds.add({row.name, chart_number(*row.tokens_per_second)});
+    for (size_t m = 0; m < row.cells.size(); ++m) {
+      if (!row.cells[m]) continue;
+      const Cell& cell = *row.cells[m];
+      const std::string& measure = comparison.measures[m];
+      for (size_t s = 0; s < cell.values.size() && cell.values.size() <= kMaxLines; ++s) {
+        perplexities.add({row.name, measure, s < row.seeds.size() ? json(row.seeds[s]) : json(),
+                          chart_number(cell.values[s])});
+      }
+      means.add({row.name, measure, chart_number(cell.mean), low_bar(cell), high_bar(cell)});
+      const auto add = [&](const std::optional<Difference>& difference,
+                           const std::string& against) {
+        if (!difference) return;
+        const auto& interval = difference->interval;
+        differences.add({row.name, measure, against, chart_number(difference->percent),
+                         interval ? chart_number(interval->low) : json(),
+                         interval ? chart_number(interval->high) : json(), verdict(*difference),
+                         difference->num_seeds});
+      };
+      add(cell.to_reference, comparison.reference);
+      add(cell.to_matched, comparison.matched);
+    }
+    if (std::max(clean_place, swapped_place) >= row.cells.size()) continue;
+    const std::optional<Cell>&clean = row.cells[clean_place], &swapped = row.cells[swapped_place];
+    if (!clean || !swapped) continue;
+    pair_means.add({row.name, chart_number(clean->mean), low_bar(*clean), high_bar(*clean),
+                    chart_number(swapped->mean), low_bar(*swapped), high_bar(*swapped)});
+    const size_t num_seeds = std::min(clean->values.size(), swapped->values.size());
+    for (size_t s = 0; s < num_seeds && num_seeds <= kMaxLines; ++s) {
+      pairs.add({row.name, s < row.seeds.size() ? json(row.seeds[s]) : json(),
+                 chart_number(clean->values[s]), chart_number(swapped->values[s])});
+    }
+  }
+  data.emplace("differences", std::move(differences));
+  data.emplace("perplexities", std::move(perplexities));
+  data.emplace("means", std::move(means));
+  data.emplace("speeds", std::move(speeds));
+  data.emplace("pairs", std::move(pairs));
+  data.emplace("pair_means", std::move(pair_means));
+}
+
+}  // namespace elliptical::report

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT
+#include "elliptical/report/charts.h"
+
+#include <algorithm>
+
+#include "elliptical/report/charts_impl.h"
+
+namespace elliptical::report {
+namespace {
+
+using nlohmann::json;
+
+json method_axis(const std::vector<std::string>& methods) {
+  json y = json::parse(R"json({"field": "method", "type": "nominal", "title": null,
+                           "axis": {"domain": false, "ticks": false, "labelLimit": 170}})json");
+  y["sort"] = methods;
+  return y;
+}
+
+json method_colour(const std::vector<std::string>& methods, bool legend) {
+  json colour = {{"field", "method"}, {"type", "nominal"}, {"scale", {{"domain", methods}}}};
+  colour["legend"] = legend && methods.size() <= 12
+                         ? json{{"orient", "top"}, {"title", nullptr}, {"columns", "$columns"}}
+                         : json();
+  return colour;
+}
+
+bool has_measure(const DataTable& table, const std::string& measure) {
+  return !table.rows_where("measure", measure).empty();
+}
+
+/// Points with intervals around a line at zero. Inside or outside of the noise is told by colour
+/// and shape.
+json difference_spec(const std::string& measure,
+                     const std::string& against,
+                     const std::vector<std::string>& methods) {
+  json spec = json::parse(R"json({
+    "width": "container", "height": {"step": 26},
+    "layer": [
+      {"data": {"values": [{}]}, "mark": {"type": "rule", "color": "var(--ink)", "strokeWidth": 1},
+       "encoding": {"x": {"datum": 0, "type": "quantitative"}}},
+      {"data": {"name": "differences"}, "mark": {"type": "rule", "strokeWidth": 2.5},
+       "encoding": {"x": {"field": "low", "type": "quantitative"}, "x2": {"field": "high"}}},
+      {"data": {"name": "differences"}, "mark": {"type": "point", "filled": true, "size": 95, "opacity": 1},
+       "encoding": {
+         "x": {"field": "percent", "type": "quantitative", "title": "difference of perplexity, %",
+               "scale": {"zero": true, "nice": false, "padding": 12}},
+         "tooltip": [{"field": "method"}, {"field": "percent", "title": "difference, %"},
+                     {"field": "low"}, {"field": "high"}, {"field": "verdict"}, {"field": "seeds"}]}}]})json");
+  const json filter = json::array({{{"filter", {{"field", "measure"}, {"equal", measure}}}},
+                                   {{"filter", {{"field", "against"}, {"equal", against}}}}});
+  const json verdicts = {"better", "inside the noise", "worse", "one seed"};
+  json colour = {{"field", "verdict"}, {"type", "nominal"}, {"legend", nullptr}};
+  colour["scale"] = {{"domain", verdicts},
+                     {"range", {"var(--better)", "var(--noise)", "var(--worse)", "var(--noise)"}}};
+  json shape = {{"field", "verdict"}, {"type", "nominal"}, {"legend", nullptr}};
+  shape["scale"] = {{"domain", verdicts},
+                    {"range", {"triangle-left", "circle", "triangle-right", "stroke"}}};
+  for (const size_t layer : {1, 2}) {
+    json& part = spec["layer"][layer];
+    part["transform"] = filter;
+    part["encoding"]["color"] = colour;
+    part["encoding"]["y"] = method_axis(methods);
+  }
+  spec["layer"][2]["encoding"]["shape"] = shape;
+  return spec;
+}
+
+void add_differences(std::vector<Chart>& charts,
+                     const std::string& prefix,
+                     const std::string& against,
+                     const Comparison& comparison,
+                     const std::vector<std::string>& methods,
+                     const DataTable& table) {
+  if (against.empty()) return;
+  for (size_t m = 0; m < comparison.measures.size(); ++m) {
+    const std::string& measure = comparison.measures[m];
+    const auto rows = table.rows_where("measure", measure);
+    if (std::none_of(rows.begin(), rows.end(),
+                     [&](size_t row) { return table.at(row, "against") == against; })) {
+      continue;
+    }
+    charts.push_back({.id = prefix + "-" + std::to_string(m),
+                      .title = measure,
+                      .text = "",
+                      .tables = {"differences"},
+                      .spec = difference_spec(measure, against, methods)});
+  }
+}
+
+/// Every seed, the mean and one standard deviation.
+json perplexity_spec(const std::string& measure, const std::vector<std::string>& methods) {
+  json spec = json::parse(R"json({
+    "width": "container", "height": {"step": 26},
+    "layer": [
+      {"data": {"name": "perplexities"}, "mark": {"type": "tick", "thickness": 1.5, "size": 12, "opacity": 0.55}},
+      {"data": {"name": "means"}, "mark": {"type": "rule", "strokeWidth": 2},
+       "encoding": {"x": {"field": "low", "type": "quantitative"}, "x2": {"field": "high"}}},
+      {"data": {"name": "means"}, "mark": {"type": "point", "filled": true, "size": 80, "opacity": 1}}]})json");
+  const json filter = json::array({{{"filter", {{"field", "measure"}, {"equal", measure}}}}});
+  for (json& layer : spec["layer"]) {
+    layer["transform"] = filter;
+    json& encoding = layer["encoding"];
+    encoding["y"] = method_axis(methods);
+    encoding["color"] = method_colour(methods, false);
+    if (!encoding.contains("x")) {
+      encoding["x"] = {{"field", "value"}, {"type", "quantitative"}, {"title", "perplexity"}};
+      encoding["tooltip"] = json::array({{{"field", "method"}}, {{"field", "value"}}});
+    }
+    encoding["x"]["scale"] = {{"zero", false}, {"nice", true}};
+  }
+  return spec;
+}
+
+json pair_spec(const std::vector<std::string>& methods) {
+  json spec = json::parse(R"json({
+    "width": "container", "height": 300,
+    "layer": [
+      {"data": {"name": "pairs"}, "mark": {"type": "point", "filled": true, "size": 22, "opacity": 0.55},
+       "encoding": {"x": {"field": "clean", "type": "quantitative"},
+                    "y": {"field": "swapped", "type": "quantitative"},
+                    "tooltip": [{"field": "method"}, {"field": "seed"}, {"field": "clean"}, {"field": "swapped"}]}},
+      {"data": {"name": "pair_means"}, "mark": {"type": "rule", "strokeWidth": 1.8},
+       "encoding": {"x": {"field": "clean_low", "type": "quantitative"}, "x2": {"field": "clean_high"},
+                    "y": {"field": "swapped", "type": "quantitative"}}},
+      {"data": {"name": "pair_means"}, "mark": {"type": "rule", "strokeWidth": 1.8},
+       "encoding": {"x": {"field": "clean", "type": "quantitative"},
+                    "y": {"field": "swapped_low", "type": "quantitative"}, "y2": {"field": "swapped_high"}}},
+      {"data": {"name": "pair_means"}, "mark": {"type": "point", "filled": true, "size": 95, "opacity": 1},
+       "encoding": {"x": {"field": "clean", "type": "quantitative", "title": "perplexity, clean text"},
+                    "y": {"field": "swapped", "type": "quantitative", "title": "perplexity, swapped words"},
+                    "tooltip": [{"field": "method"}, {"field": "clean"}, {"field": "swapped"}]}}]})json");
+  for (json& layer : spec["layer"]) {
+    layer["encoding"]["color"] = method_colour(methods, true);
+    for (const char* axis : {"x", "y"}) {
+      layer["encoding"][axis]["scale"] = {{"zero", false}, {"nice", true}};
+    }
+  }
+  return spec;
+}
+
+json loss_spec(const std::vector<std::string>& methods, bool has_bands) {
+  json spec = json::parse(R"json({
+    "width": "container", "height": 340, "data": {"name": "losses"},
+    "encoding": {"x": {"field": "step", "type": "quantitative", "title": "training step", "axis": {"grid": false}}},
+    "layer": [
+      {"transform": [{"filter": {"field": "low", "valid": true}}], "mark": {"type": "area", "opacity": 0.16},
+       "encoding": {"y": {"field": "low", "type": "quantitative"}, "y2": {"field": "high"},
+                    "detail": [{"field": "line"}, {"field": "kind"}]}},
+      {"mark": {"type": "line", "strokeWidth": 1.6},
+       "encoding": {
+         "y": {"field": "value", "type": "quantitative", "title": "loss, nats per token",
+               "scale": {"zero": false}},
+         "strokeDash": {"field": "kind", "type": "nominal",
+                        "scale": {"domain": ["training", "validation"], "range": [[1, 0], [5, 3]]},
+                        "legend": {"orient": "top", "title": null, "symbolStrokeColor": "var(--ink)"}},
+         "detail": {"field": "line"}}},
+      {"transform": [{"filter": {"field": "kind", "equal": "validation"}}],
+       "mark": {"type": "point", "filled": true, "size": 26, "opacity": 1},
+       "encoding": {"y": {"field": "value", "type": "quantitative"},
+                    "tooltip": [{"field": "method"}, {"field": "kind"}, {"field": "step"},
+                                {"field": "value", "title": "nats"}]}}]})json");
+  for (json& layer : spec["layer"]) layer["encoding"]["color"] = method_colour(methods, true);
+  if (!has_bands) spec["layer"].erase(0);
+  return spec;
+}
+
+json speed_spec(const std::vector<std::string>& methods) {
+  json spec = json::parse(R"json({
+    "width": "container", "height": {"step": 26}, "data": {"name": "speeds"},
+    "encoding": {"x": {"field": "value", "type": "quantitative", "title": "training, tokens per second"}},
+    "layer": [
+      {"mark": {"type": "bar", "height": 14, "cornerRadiusEnd": 2},
+       "encoding": {"tooltip": [{"field": "method"}, {"field": "value"}]}},
+      {"mark": {"type": "text", "align": "left", "dx": 5, "color": "var(--ink)"},
+       "encoding": {"text": {"field": "value", "type": "quantitative", "format": ",.0f"}}}]})json");
+  spec["encoding"]["y"] = method_axis(methods);
+  spec["layer"][0]["encoding"]["color"] = method_colour(methods, false);
+  return spec;
+}
+
+}  // namespace
+
+ChartGroups make_charts(const Comparison& comparison,
+                        const std::vector<std::string>& methods,
+                        const ChartData& data,
+                        bool has_snapshots) {
+  ChartGroups groups;
+  const DataTable& differences = data.at("differences");
+  add_differences(groups.differences, "difference", comparison.reference, comparison, methods,
+                  differences);
+  add_differences(groups.to_matched, "matched", comparison.matched, comparison, methods,
+                  differences);
+
+  const bool has_pairs = !data.at("pair_means").empty();
+  if (has_pairs) {
+    groups.perplexities.push_back(
+        {.id = "pairs",
+         .title = "Clean against swapped",
+         .text =
+             "Lower left is better. Small points: seeds; bars: one standard deviation over seeds.",
+         .tables = {"pair_means", "pairs"},
+         .spec = pair_spec(methods)});
+  }
+  for (size_t m = 0; m < comparison.measures.size(); ++m) {
+    const std::string& measure = comparison.measures[m];
+    if (has_pairs && (measure == "clean" || measure == "swapped")) continue;
+    if (!has_measure(data.at("means"), measure)) continue;
+    groups.perplexities.push_back({.id = "perplexity-" + std::to_string(m),
+                                   .title = measure,
+                                   .text = "Ticks: seeds; bars: one standard deviation over seeds.",
+                                   .tables = {"means", "perplexities"},
+                                   .spec = perplexity_spec(measure, methods)});
+  }
+  if (const DataTable& losses = data.at("losses"); !losses.empty()) {
+    bool has_bands = false;
+    for (size_t row = 0; row < losses.size(); ++row) has_bands |= !losses.at(row, "low").is_null();
+    groups.losses.push_back(
+        {.id = "losses",
+         .title = "Loss while training",
+         .text = "Training loss averaged over ranges of steps; validation loss dashed.",
+         .tables = {"losses"},
+         .spec = loss_spec(methods, has_bands)});
+  }
+  if (!data.at("speeds").empty()) {
+    groups.speeds.push_back(
+        {.id = "speeds",
+         .title = "Speed of training",
+         .text =
+             "Higher is better. Only runs of the same hour on the same machine can be compared.",
+         .tables = {"speeds"},
+         .spec = speed_spec(methods)});
+  }
+  groups.metric = metric_charts(methods, data);
+  if (has_snapshots) groups.snapshots = snapshot_charts();
+  return groups;
+}
+
+}  // namespace elliptical::report

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+#include "elliptical/report/html.h"
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "elliptical/base/sha256.h"
+#include "elliptical/report/chart_data.h"
+#include "elliptical/report/charts.h"
+#include "elliptical/report/escape.h"
+#include "elliptical/report/number_list.h"
+#include "elliptical/report/sections.h"
+#include "elliptical/report/snapshots.h"
+#include "elliptical/report/web_files.h"
+
+namespace elliptical::report {
+namespace {
+
+using nlohmann::json;
+
+/// 'sha256-...' as content security policies spell it.
+std::string policy_hash(std::string_view script) {
+  const std::string hex = sha256_hex(script);
+  std::string bytes;
+  for (size_t i = 0; i < hex.size(); i += 2) {
+    bytes += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
+  }
+  return "'sha256-" + base64(bytes) + "'";
+}
+
+/// Replaces each {{name}} once, front to back: what is put in is not searched again.
+std::string fill(std::string_view text,
+                 const std::map<std::string, std::string, std::less<>>& values) {
+  std::string result;
+  for (size_t open = text.find("{{"); open != text.npos; open = text.find("{{")) {
+    const size_t close = text.find("}}", open);
+    const auto value = values.find(text.substr(open + 2, close - open - 2));
+    if (value == values.end()) throw std::logic_error("report.html: a placeholder has no value");
+    result.append(text.substr(0, open)).append(value->second);
+    text.remove_prefix(close + 2);
+  }
+  return result.append(text);
+}
+
+void add_charts(const std::vector<Chart>& charts, json& all) {
+  for (const Chart& chart : charts)
+    all[chart.id] = {{"spec", chart.spec}, {"tables", chart.tables}};
+}
+
+json runs_json(const std::vector<RunData>& runs) {
+  json all = json::array();
+  for (const RunData& run : runs) {
+    all.push_back({{"method", run.name}, {"seed", run.seed}, {"folder", run.folder.string()}});
+  }
+  return all;
+}
+
+std::string subtitle(const RunCollection& collection, const Comparison& comparison) {
+  std::string text = counted(collection.runs.size(), "run");
+  if (!comparison.rows.empty()) text += " of " + counted(comparison.rows.size(), "method");
+  if (!comparison.task.empty()) text += ", " + comparison.task;
+  if (!comparison.data.empty()) text += " on " + comparison.data;
+  return escape_html(text);
+}
+
+}  // namespace
+
+std::string make_report(const RunCollection& collection,
+                        const Comparison& comparison,
+                        const ReportOptions& options) {
+  std::vector<std::string> problems = collection.problems;
+  problems.insert(problems.end(), comparison.problems.begin(), comparison.problems.end());
+  const std::vector<RunData>& runs = collection.runs;
+  const std::vector<std::string> methods = drawn_methods(comparison, runs);
+  if (methods.size() == kMaxMethods && comparison.rows.size() > kMaxMethods) {
+    problems.push_back("charts: " + std::to_string(kMaxMethods) +
+                       " methods at most are drawn, there are " +
+                       std::to_string(comparison.rows.size()) + " (the table has more of them)");
+  }
+  const std::vector<size_t> chosen = chosen_runs(runs, methods);
+
+  ChartData tables;
+  add_comparison_data(comparison, methods, tables);
+  add_loss_data(runs, methods, tables, problems);
+  add_metric_data(runs, chosen, tables);
+  const json snapshots = read_snapshots(runs, first_runs(runs, methods), problems);
+  const ChartGroups charts = make_charts(comparison, methods, tables, !snapshots.empty());
+  const NumberList numbers = list_numbers(runs);
+
+  json data = {{"charts", json::object()},
+               {"numbers", numbers.rows},
+               {"runs", runs_json(runs)},
+               {"snapshots", snapshots},
+               {"tables", json::object()}};
+  for (const auto* group : {&charts.differences, &charts.to_matched, &charts.perplexities,
+                            &charts.losses, &charts.speeds, &charts.metric, &charts.snapshots}) {
+    add_charts(*group, data["charts"]);
+  }
+  for (const auto& [name, table] : tables) data["tables"][name] = table.to_json();
+
+  std::string body = problems_box(problems);
+  if (runs.empty()) {
+    body += nothing_section();
+  } else {
+    body += headline_section(comparison);
+    body += comparison_section(comparison, charts);
+    body += chart_section(
+        "Clean and swapped words",
+        "A swapped word costs twice: it is hard to predict itself, and it misleads the prediction "
+        "of "
+        "what follows. Targets that were swapped and targets that were not are counted apart.",
+        charts.perplexities);
+    body += loss_section(charts.losses);
+    body += chart_section("Speed", "Measured while training.", charts.speeds);
+    body += head_section(charts);
+    body += number_section(numbers.rows.size(), numbers.num_all);
+  }
+
+  const WebFiles& files = web_files();
+  std::string scripts, hashes;
+  for (const std::string_view script :
+       {files.vega, files.vega_lite, files.vega_embed, files.snapshots, files.script}) {
+    scripts.append("<script>").append(script).append("</script>\n");
+    hashes += " " + policy_hash(script);
+  }
+  return fill(files.page, {{"body", body},
+                           {"command", escape_html(options.command)},
+                           {"data", json_in_script(data)},
+                           {"licences", std::string(files.licences)},
+                           {"num_runs", counted(runs.size(), "run")},
+                           {"policy", "default-src 'none'; script-src" + hashes +
+                                          "; style-src 'unsafe-inline'; img-src data: blob:; "
+                                          "base-uri 'none'; form-action 'none'"},
+                           {"scripts", scripts},
+                           {"style", std::string(files.style)},
+                           {"subtitle", subtitle(collection, comparison)},
+                           {"title", escape_html(options.title)},
+                           {"version", escape_html(options.version)}});
+}
+
+}  // namespace elliptical::report

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+#include "elliptical/report/number_list.h"
+
+#include <array>
+#include <map>
+#include <set>
+
+#include "elliptical/base/config.h"
+#include "elliptical/base/errors.h"
+#include "elliptical/report/chart_data.h"
+#include "elliptical/report/data_table.h"
+#include "elliptical/report/escape.h"
+
+namespace elliptical::report {
+namespace {
+
+using nlohmann::json;
+
+const std::set<std::string> kInCharts = {"block_nll", "metric_head_anisotropy", "metric_head_mean",
+                                         "metric_profile"};
+
+std::string text_of(const LabelValue& value) {
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  if (const auto* whole = std::get_if<int64_t>(&value)) return std::to_string(*whole);
+  return json(std::get<double>(value)).dump();  // shortest text that reads back the same
+}
+
+/// A label that is an option of `elliptical eval`, unless it has the value that it has anyway.
+struct EvalOption {
+  const char* label;
+  const char* option;
+  const char* usual;
+};
+constexpr std::array kEvalOptions = {
+    EvalOption{"columns", "columns", "10"},       EvalOption{"profile", "swap_profile", "strict"},
+    EvalOption{"stride", "stride", "1"},          EvalOption{"swap_seed", "swap_seed", "1"},
+    EvalOption{"swap_unit", "swap_unit", "line"},
+};
+/// The same, compared with what the run was trained with.
+constexpr std::array kTrainedOptions = {
+    EvalOption{"metric_scope", "metric_scope", "task.model.attention.metric.scope"},
+    EvalOption{"window", "window", "task.model.window"},
+};
+
+std::map<std::string, std::string> config_values(const RunData& run) {
+  try {
+    return recipe_values(run.config, run.folder / "config.toml");
+  } catch (const ConfigError&) {  // such a run is not in a collection
+    return {};
+  }
+}
+
+}  // namespace
+
+std::string command_of(const Record& record, const RunData& run) {
+  const std::string folder = shell_word(run.folder.string());
+  if (label(record, "source") == "train") {
+    return "elliptical train " + shell_word((run.folder / "config.toml").string()) +
+           " --run NEW_FOLDER";
+  }
+  const auto value = [&](const char* name) {
+    const auto found = record.labels.find(name);
+    return found == record.labels.end() ? std::string() : text_of(found->second);
+  };
+  std::string command = "elliptical eval " + folder;
+  const auto add = [&](const std::string& flag, const std::string& text) {
+    if (!text.empty()) command += " " + flag + shell_word(text);
+  };
+  add("--split ", value("split"));
+  if (label(record, "perturbation", "none") == "word_swap") add("--swap ", value("swap_rate"));
+  add("--method ", value("method") == "block" ? "" : value("method"));
+  for (const EvalOption& option : kEvalOptions) {
+    const std::string text = value(option.label);
+    if (!text.empty() && text != option.usual) add("--set ", option.option + ("=" + text));
+  }
+  const auto trained = config_values(run);
+  for (const EvalOption& option : kTrainedOptions) {
+    const auto usual = trained.find(option.usual);
+    const std::string text = value(option.label);
+    if (text.empty() || usual == trained.end() || usual->second == text) continue;
+    add("--set ", option.option + ("=" + text));
+  }
+  add("--step ", value("step"));
+  return command;
+}
+
+NumberList list_numbers(const std::vector<RunData>& runs) {
+  NumberList list;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    int64_t last_training = -1;
+    for (const Record& record : runs[i].records) {
+      if (label(record, "source") == "train") {
+        last_training = std::max(last_training, label(record, "step", int64_t{0}));
+      }
+    }
+    for (const Record& record : runs[i].records) {
+      if (kInCharts.contains(record.metric)) continue;
+      const bool training = label(record, "source") == "train";
+      if (training && label(record, "step", int64_t{0}) != last_training) continue;
+      ++list.num_all;
+      if (list.rows.size() == kMaxNumbers) continue;
+      std::string what = label(record, "split", "");
+      if (label(record, "perturbation", "none") != "none") {
+        what += ", " + text_of(record.labels.at("perturbation"));
+        if (record.labels.contains("swap_rate"))
+          what += " " + text_of(record.labels.at("swap_rate"));
+      }
+      if (training) what += ", while training";
+      list.rows.push_back({{"run", i},
+                           {"metric", record.metric},
+                           {"text", number_text(record.value, 5)},
+                           {"count", record.count},
+                           {"what", what},
+                           {"command", command_of(record, runs[i])},
+                           {"record", to_json_line(record)}});
+    }
+  }
+  return list;
+}
+
+}  // namespace elliptical::report

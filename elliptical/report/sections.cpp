@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: MIT
+#include "elliptical/report/sections.h"
+
+#include <algorithm>
+
+#include "elliptical/report/data_table.h"
+#include "elliptical/report/escape.h"
+
+namespace elliptical::report {
+namespace {
+
+constexpr size_t kMaxRows = 100, kMaxProblems = 200, kMaxHeadlines = 6;
+
+std::string figure(const Chart& chart, const std::string& controls = "") {
+  const std::string id = escape_html(chart.id), title = escape_html(chart.title),
+                    text = escape_html(chart.text);
+  const std::string spoken =
+      title + (text.empty() ? "" : ". " + text) + " The table below has the data.";
+  return "<figure data-chart=\"" + id + "\">\n<figcaption><h3>" + title + "</h3>" + text +
+         "</figcaption>\n" + controls + "<div class=\"plot\" id=\"plot-" + id +
+         "\" role=\"img\" aria-label=\"" + spoken +
+         "\"></div>\n<details class=\"data\" data-table=\"" + id +
+         "\"><summary>Data</summary></details>\n</figure>\n";
+}
+
+std::string grid(const std::vector<Chart>& charts) {
+  std::string html = "<div class=\"grid\">\n";
+  for (const Chart& chart : charts) html += figure(chart);
+  return html + "</div>\n";
+}
+
+std::string selector(const std::string& name,
+                     const std::string& text,
+                     const std::string& options = "") {
+  return "<label>" + text + " <select id=\"select-" + name + "\">" + options +
+         "</select></label>\n";
+}
+
+std::string section(const std::string& title, const std::string& lead, const std::string& content) {
+  return "<section>\n<h2>" + title + "</h2>\n<p class=\"lead\">" + lead + "</p>\n" + content +
+         "</section>\n";
+}
+
+/// With a real minus sign and always a sign.
+std::string percent_text(double percent) {
+  std::string text = number_text(percent, 3);
+  if (text.front() == '-') return "&minus;" + text.substr(1);
+  return (percent > 0 ? "+" : "") + text;
+}
+
+std::string difference_text(const Difference& difference) {
+  if (!difference.interval)
+    return "<span class=\"noise\">" + percent_text(difference.percent) + "</span>";
+  const bool outside = difference.interval->excludes_zero(), better = difference.percent < 0;
+  const char* css = !outside ? "noise" : better ? "better" : "worse";
+  const char* mark = !outside ? "&#9675;" : better ? "&#9664;" : "&#9654;";
+  return std::string("<span class=\"") + css + "\">" + mark + " " +
+         percent_text(difference.percent) + " [" + percent_text(difference.interval->low) + ", " +
+         percent_text(difference.interval->high) + "]</span>";
+}
+
+std::string cell_html(const std::optional<Cell>& cell, const Comparison& comparison) {
+  if (!cell) return "<td>&ndash;</td><td>&ndash;</td>";
+  std::string html = "<td>" + number_text(cell->mean, 4);
+  if (cell->deviation_percent) {
+    html += "<span class=\"second\">&plusmn; " + number_text(*cell->deviation_percent, 2) +
+            "&thinsp;%</span>";
+  }
+  html += "</td><td>";
+  html += cell->to_reference ? difference_text(*cell->to_reference) : "&ndash;";
+  if (cell->to_matched) {
+    html += "<span class=\"second\">to " + escape_html(comparison.matched) + ": " +
+            difference_text(*cell->to_matched) + "</span>";
+  }
+  return html + "</td>";
+}
+
+const char* role_tag(Role role) {
+  if (role == Role::kReference) return "<span class=\"tag\">reference</span>";
+  return role == Role::kControl ? "<span class=\"tag\">control</span>" : "";
+}
+
+std::string table(const Comparison& comparison) {
+  std::string html =
+      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
+      "aria-label=\"Comparison\"><table>\n<thead><tr>"
+      "<th rowspan=\"2\" scope=\"col\">method</th><th rowspan=\"2\" scope=\"col\">seeds</th>";
+  for (const std::string& measure : comparison.measures) {
+    html += "<th colspan=\"2\" scope=\"colgroup\">" + escape_html(measure) + "</th>";
+  }
+  html += "<th rowspan=\"2\" scope=\"col\">tokens/s</th></tr>\n<tr>";
+  for (size_t i = 0; i < comparison.measures.size(); ++i) {
+    html += "<th scope=\"col\">perplexity</th><th scope=\"col\">difference, %</th>";
+  }
+  html += "</tr></thead>\n<tbody>\n";
+  for (size_t i = 0; i < std::min(comparison.rows.size(), kMaxRows); ++i) {
+    const MethodRow& row = comparison.rows[i];
+    const std::string name = escape_html(row.name);
+    html += "<tr><th scope=\"row\"><span class=\"name\" title=\"" + name + "\">" + name +
+            "</span>" + role_tag(row.role);
+    if (row.leaks_future) html += "<span class=\"tag worse\">&#9888; sees the future</span>";
+    html += "</th><td>" + std::to_string(row.seeds.size()) + "</td>";
+    for (const std::optional<Cell>& cell : row.cells) html += cell_html(cell, comparison);
+    html += "<td>" + (row.tokens_per_second ? number_text(*row.tokens_per_second, 3) : "&ndash;") +
+            "</td></tr>\n";
+  }
+  html += "</tbody></table></div>\n";
+  if (comparison.rows.size() > kMaxRows) {
+    html += "<p class=\"legend\">The first " + std::to_string(kMaxRows) + " of " +
+            counted(comparison.rows.size(), "method") + ".</p>\n";
+  }
+  return html;
+}
+
+std::string noise_text(const Comparison& comparison) {
+  std::string text;
+  for (size_t m = 0; m < comparison.noise_percent.size(); ++m) {
+    if (!comparison.noise_percent[m]) continue;
+    text += (text.empty() ? " Noise of one training: " : "; ") +
+            escape_html(comparison.measures[m]) + " " +
+            number_text(*comparison.noise_percent[m], 2) + "&thinsp;%";
+  }
+  return text.empty() ? "" : text + ".";
+}
+
+}  // namespace
+
+std::string counted(size_t count, const std::string& noun) {
+  const auto value = static_cast<double>(count);
+  return number_text(value, std::to_string(count).size()) + " " + noun + (count == 1 ? "" : "s");
+}
+
+std::string problems_box(const std::vector<std::string>& problems) {
+  if (problems.empty()) return "";
+  std::string html = "<div class=\"box\" role=\"note\"><b>" + counted(problems.size(), "thing") +
+                     " to know about these runs</b>\n<ul>\n";
+  for (size_t i = 0; i < std::min(problems.size(), kMaxProblems); ++i) {
+    html += "<li>" + escape_html(problems[i]) + "</li>\n";
+  }
+  if (problems.size() > kMaxProblems) {
+    html += "<li>and " + std::to_string(problems.size() - kMaxProblems) + " more</li>\n";
+  }
+  return html + "</ul></div>\n";
+}
+
+std::string nothing_section() {
+  return section(
+      "No runs",
+      "There is no run in these folders. A first one takes less than a minute and needs no data:",
+      "<pre>elliptical train recipes/smoke/lm.toml --run runs/first\n"
+      "elliptical eval runs/first --split test\n"
+      "elliptical eval runs/first --split test --swap 0.025\n"
+      "elliptical report runs -o report.html</pre>\n");
+}
+
+std::string headline_section(const Comparison& comparison) {
+  const std::vector<std::string> sentences = in_words(comparison);
+  if (sentences.empty()) return "";
+  const auto list = [&](size_t begin, size_t end) {
+    std::string html = "<ul class=\"headlines\">\n";
+    for (size_t i = begin; i < end; ++i) html += "<li>" + escape_html(sentences[i]) + "</li>\n";
+    return html + "</ul>\n";
+  };
+  const size_t num_shown = std::min(sentences.size(), kMaxHeadlines);
+  std::string html = "<section aria-label=\"In words\">\n" + list(0, num_shown);
+  if (num_shown < sentences.size()) {
+    html += "<details><summary>" + counted(sentences.size() - num_shown, "more sentence") +
+            "</summary>\n" + list(num_shown, sentences.size()) + "</details>\n";
+  }
+  return html + "</section>\n";
+}
+
+std::string comparison_section(const Comparison& comparison, const ChartGroups& charts) {
+  if (comparison.rows.empty()) return "";
+  const std::string reference = escape_html(comparison.reference);
+  std::string content = table(comparison);
+  content +=
+      "<p class=\"legend\"><span class=\"better\">&#9664; better</span>, <span "
+      "class=\"worse\">&#9654; worse</span> by "
+      "more than the noise; <span class=\"noise\">&#9675; inside the noise</span>. In brackets the "
+      "middle 95&thinsp;% "
+      "over seeds and text; &plusmn; is the standard deviation over seeds." +
+      noise_text(comparison) + "</p>\n";
+  if (!charts.differences.empty()) {
+    content += "<h3 style=\"margin:1.6rem 0 .8rem\">Difference to " + reference + "</h3>\n" +
+               grid(charts.differences);
+  }
+  if (!charts.to_matched.empty()) {
+    content += "<h3 style=\"margin:1.6rem 0 .8rem\">Difference to " +
+               escape_html(comparison.matched) + "</h3>\n" + grid(charts.to_matched);
+  }
+  return section("Comparison",
+                 "Perplexity of each method (geometric mean over seeds), and its difference to " +
+                     reference + " in percent over the seeds that both have. Lower is better.",
+                 content);
+}
+
+std::string chart_section(const std::string& title,
+                          const std::string& lead,
+                          const std::vector<Chart>& charts,
+                          const std::string& controls) {
+  return charts.empty() ? "" : section(title, lead, controls + grid(charts));
+}
+
+std::string loss_section(const std::vector<Chart>& charts) {
+  if (charts.empty()) return "";
+  const std::string controls =
+      "<div class=\"controls\">" +
+      selector("steps", "Steps",
+               "<option value=\"all\">all</option><option value=\"half\">last half</option>"
+               "<option value=\"tenth\">last tenth</option>") +
+      "</div>\n";
+  return section("Training", "Loss in nats per token; perplexity is its exponential.",
+                 figure(charts.front(), controls));
+}
+
+std::string head_section(const ChartGroups& charts) {
+  if (charts.metric.empty() && charts.snapshots.empty()) return "";
+  std::string content = "<div class=\"controls\">" + selector("run", "Run") +
+                        selector("layer", "Layer") + selector("head", "Head") +
+                        "</div>\n<div class=\"grid\">\n";
+  for (const Chart& chart : charts.metric) content += figure(chart);
+  for (const Chart& chart : charts.snapshots) {
+    const bool ellipse = chart.id == "ellipse";
+    content +=
+        figure(chart, ellipse ? "<div class=\"controls\">" + selector("query", "Query") +
+                                    selector("x", "Across") + selector("y", "Up") + "</div>\n"
+                              : "");
+  }
+  return section("Inside the heads",
+                 "The metric says how much each coordinate of a head counts: a ball of equal "
+                 "attention around a query "
+                 "becomes an ellipse, short where the metric is large.",
+                 content + "</div>\n");
+}
+
+std::string number_section(size_t num_listed, size_t num_all) {
+  if (num_listed == 0) return "";
+  std::string lead = "Each with the command that measures it again; open a row for its record.";
+  if (num_listed < num_all) {
+    lead += " The first " + std::to_string(num_listed) + " of " + counted(num_all, "number") + ".";
+  }
+  return section(
+      "Numbers", lead,
+      "<div class=\"controls\"><label>Filter <input id=\"filter\" type=\"search\" "
+      "placeholder=\"method, split, ...\">"
+      "</label></div>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
+      "aria-label=\"Numbers\"><table id=\"numbers\">"
+      "<thead><tr><th scope=\"col\">run</th><th scope=\"col\">metric</th><th scope=\"col\">of</th>"
+      "<th scope=\"col\">value</th><th scope=\"col\">count</th><th "
+      "scope=\"col\">command</th></tr></thead>"
+      "<tbody></tbody></table></div>\n");
+}
+
+}  // namespace elliptical::report

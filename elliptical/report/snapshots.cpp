@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: MIT
+#include "elliptical/report/snapshots.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <optional>
+
+#include "elliptical/base/errors.h"
+#include "elliptical/base/safetensors.h"
+
+namespace elliptical::report {
+namespace {
+
+using nlohmann::json;
+
+constexpr int64_t kMaxCells = 96, kMinCells = 16, kMaxShown = 64, kMinShown = 12;
+constexpr uint64_t kMaxTensorBytes = uint64_t{1} << 30;
+
+struct Tensor {
+  std::vector<int64_t> shape;
+  std::vector<float> values;
+};
+
+std::optional<Tensor> read(const SafetensorsFile& file,
+                           const std::string& name,
+                           size_t dimensions) {
+  const TensorEntry* entry = file.find(name);
+  if (entry == nullptr) return std::nullopt;
+  if (entry->type != ElementType::kF32 || entry->shape.size() != dimensions ||
+      entry->end - entry->begin > kMaxTensorBytes) {
+    throw DataError(file.path().string() + ": " + name + " must be F32 with " +
+                    std::to_string(dimensions) + " dimensions and at most 1 GB");
+  }
+  Tensor tensor{entry->shape, std::vector<float>(static_cast<size_t>(entry->num_elements()))};
+  file.read(*entry, std::as_writable_bytes(std::span(tensor.values)));
+  return tensor;
+}
+
+void require_shape(const SafetensorsFile& file,
+                   const std::string& name,
+                   const std::optional<Tensor>& tensor,
+                   const std::vector<int64_t>& shape) {
+  if (tensor && tensor->shape == shape) return;
+  std::string wanted;
+  for (const int64_t size : shape) wanted += (wanted.empty() ? "" : ", ") + std::to_string(size);
+  throw DataError(file.path().string() + ": " + name + " must be (" + wanted +
+                  (tensor ? "), has another shape" : "), is missing"));
+}
+
+/// (H|1, N|1, D), one metric for all heads or tokens, -> (H, N, D)
+void expand(Tensor& metric, int64_t H, int64_t N) {
+  const int64_t D = metric.shape[2], rows = metric.shape[1];
+  Tensor expanded{{H, N, D}, {}};
+  for (int64_t h = 0; h < H; ++h) {
+    for (int64_t n = 0; n < N; ++n) {
+      const int64_t row = (metric.shape[0] == 1 ? 0 : h) * rows + (rows == 1 ? 0 : n);
+      const auto begin = metric.values.begin() + row * D;
+      expanded.values.insert(expanded.values.end(), begin, begin + D);
+    }
+  }
+  metric = std::move(expanded);
+}
+
+/// How much of a snapshot is kept.
+struct Plan {
+  int64_t cell = 1;   ///< tokens of a cell of the map
+  int64_t shown = 0;  ///< tokens that have queries and keys; 0: none fit
+};
+
+Plan make_plan(int64_t num_layers, int64_t H, int64_t N, int64_t D, size_t max_bytes) {
+  // base64 is 4 bytes for 3; a half of the bytes for maps, the other for everything else.
+  const double half = static_cast<double>(max_bytes) * 3 / 4 / 2;
+  const auto layers = static_cast<double>(num_layers * H);
+  Plan plan;
+  const auto cells = [&] { return (N + plan.cell - 1) / plan.cell; };
+  while (cells() > kMaxCells || (cells() > kMinCells && layers * std::pow(cells(), 2) > half)) {
+    ++plan.cell;
+  }
+  for (plan.shown = std::min(N, kMaxShown); plan.shown > 0; --plan.shown) {
+    const auto shown = static_cast<double>(plan.shown);
+    if (layers * (shown * shown + 3 * 2 * shown * static_cast<double>(D)) <= half) break;
+  }
+  if (plan.shown < std::min(N, kMinShown)) plan.shown = 0;
+  return plan;
+}
+
+/// Square roots in steps of 1/254 of the largest; 255 is what is no finite number.
+std::string root_bytes(const std::vector<double>& weights, double largest) {
+  std::string bytes;
+  for (const double weight : weights) {
+    const double share = largest > 0 ? std::sqrt(std::max(0.0, weight) / largest) : 0.0;
+    bytes +=
+        static_cast<char>(std::isfinite(weight) ? std::lround(254 * std::min(1.0, share)) : 255);
+  }
+  return bytes;
+}
+
+/// (H, N, N) -> bytes of (H, P, P) with P cells of `cell` tokens for the first `tokens` of them,
+/// and the largest weight of each head.
+void pack_maps(const Tensor& attention, int64_t tokens, int64_t cell, json& bytes, json& scales) {
+  const int64_t H = attention.shape[0], N = attention.shape[1], P = (tokens + cell - 1) / cell;
+  std::string all;
+  scales = json::array();
+  for (int64_t h = 0; h < H; ++h) {
+    std::vector<double> map(static_cast<size_t>(P * P));
+    for (int64_t q = 0; q < tokens; ++q) {
+      const auto rows = static_cast<double>(std::min(cell, tokens - q / cell * cell));
+      for (int64_t k = 0; k < tokens; ++k) {
+        const auto weight = attention.values[static_cast<size_t>((h * N + q) * N + k)];
+        map[static_cast<size_t>(q / cell * P + k / cell)] += static_cast<double>(weight) / rows;
+      }
+    }
+    double largest = 0;
+    for (const double weight : map) {
+      if (std::isfinite(weight)) largest = std::max(largest, weight);
+    }
+    all += root_bytes(map, largest);
+    scales.push_back(largest);
+  }
+  bytes = base64(all);
+}
+
+/// (H, N, D) -> two bytes a number for the first `tokens`, and the largest magnitude; -32768 is
+/// what is no finite number.
+void pack_vectors(const Tensor& vectors, int64_t tokens, json& bytes, json& scale) {
+  const int64_t H = vectors.shape[0], N = vectors.shape[1], D = vectors.shape[2];
+  float largest = 0;
+  for (const float value : vectors.values) {
+    if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
+  }
+  std::string all;
+  for (int64_t h = 0; h < H; ++h) {
+    for (int64_t i = 0; i < tokens * D; ++i) {
+      const float value = vectors.values[static_cast<size_t>(h * N * D + i)];
+      const float share = largest > 0 ? value / largest : 0.0F;
+      const auto number = static_cast<uint16_t>(
+          std::isfinite(value) ? static_cast<int16_t>(std::lround(32767 * share))
+                               : int16_t{-32768});
+      all += static_cast<char>(number & 0xFF);
+      all += static_cast<char>(number >> 8);
+    }
+  }
+  bytes = base64(all);
+  scale = largest;
+}
+
+json read_words(const SafetensorsFile& file, int64_t N) {
+  const auto found = file.header().metadata.find("words");
+  json words =
+      found == file.header().metadata.end() ? json() : json::parse(found->second, nullptr, false);
+  const bool usable =
+      words.is_array() && static_cast<int64_t>(words.size()) == N &&
+      std::all_of(words.begin(), words.end(), [](const json& word) { return word.is_string(); });
+  if (!usable) {
+    throw DataError(file.path().string() + ": words of the metadata must be a list of " +
+                    std::to_string(N) + " texts");
+  }
+  return words;
+}
+
+std::string metadata(const SafetensorsFile& file, const std::string& name) {
+  const auto found = file.header().metadata.find(name);
+  return found == file.header().metadata.end() ? "" : found->second;
+}
+
+std::string layer_name(int64_t layer, const char* what) {
+  return "layers." + std::to_string(layer) + "." + what;
+}
+
+json read_snapshot(const std::filesystem::path& path, size_t max_bytes) {
+  const SafetensorsFile file(path);
+  int64_t num_layers = 0;
+  while (file.find(layer_name(num_layers, "attention")) != nullptr) ++num_layers;
+  if (num_layers == 0) throw DataError(path.string() + ": must have layers.0.attention, has not");
+
+  json snapshot = {{"layers", json::array()}};
+  Plan plan;
+  for (int64_t layer = 0; layer < num_layers; ++layer) {
+    const auto attention = read(file, layer_name(layer, "attention"), 3);
+    const auto queries = read(file, layer_name(layer, "queries"), 3);
+    const auto keys = read(file, layer_name(layer, "keys"), 3);
+    auto metric = read(file, layer_name(layer, "metric"), 3);
+    const int64_t H = attention->shape[0], N = attention->shape[1];
+    const int64_t D = queries ? queries->shape[2] : 0;
+    require_shape(file, layer_name(layer, "attention"), attention, {H, N, N});
+    require_shape(file, layer_name(layer, "queries"), queries, {H, N, D});
+    require_shape(file, layer_name(layer, "keys"), keys, {H, N, D});
+    if (metric) {
+      const std::vector<int64_t>& shape = metric->shape;
+      if ((shape[0] == 1 || shape[0] == H) && (shape[1] == 1 || shape[1] == N))
+        expand(*metric, H, N);
+      require_shape(file, layer_name(layer, "metric"), metric, {H, N, D});
+    }
+    if (H == 0 || N == 0 || D == 0) {
+      throw DataError(path.string() + ": layers must have heads, tokens and coordinates");
+    }
+    if (layer == 0) {
+      plan = make_plan(num_layers, H, N, D, max_bytes);
+      snapshot["words"] = read_words(file, N);
+    } else if (static_cast<int64_t>(snapshot["words"].size()) != N) {
+      throw DataError(path.string() + ": all layers must have the same number of tokens");
+    }
+    json entry = {{"heads", H}, {"dim", D}};
+    pack_maps(*attention, N, plan.cell, entry["map"], entry["map_scales"]);
+    if (plan.shown > 0) {
+      if (plan.cell > 1 || plan.shown < N) {
+        pack_maps(*attention, plan.shown, 1, entry["weights"], entry["weight_scales"]);
+      }
+      pack_vectors(*queries, plan.shown, entry["queries"], entry["query_scale"]);
+      pack_vectors(*keys, plan.shown, entry["keys"], entry["key_scale"]);
+      if (metric) pack_vectors(*metric, plan.shown, entry["metric"], entry["metric_scale"]);
+    }
+    snapshot["layers"].push_back(std::move(entry));
+  }
+  snapshot["cell"] = plan.cell;
+  snapshot["shown"] = plan.shown;
+  snapshot["step"] = metadata(file, "step");
+  snapshot["split"] = metadata(file, "split");
+  return snapshot;
+}
+
+}  // namespace
+
+std::string base64(std::string_view bytes) {
+  constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
+  for (size_t i = 0; i < bytes.size(); i += 3) {
+    uint32_t group = 0;
+    const size_t length = std::min<size_t>(3, bytes.size() - i);
+    for (size_t j = 0; j < 3; ++j) {
+      group = group << 8 | (j < length ? static_cast<unsigned char>(bytes[i + j]) : 0U);
+    }
+    for (size_t j = 0; j < 4; ++j) {
+      text += j <= length ? kDigits[group >> (18 - 6 * j) & 63] : '=';
+    }
+  }
+  return text;
+}
+
+json read_snapshots(const std::vector<RunData>& runs,
+                    const std::vector<size_t>& chosen,
+                    std::vector<std::string>& problems,
+                    size_t max_bytes) {
+  std::vector<size_t> with_snapshot;
+  for (const size_t i : chosen) {
+    if (!runs[i].snapshot.empty()) with_snapshot.push_back(i);
+  }
+  json snapshots = json::array();
+  for (const size_t i : with_snapshot) {
+    try {
+      json snapshot = read_snapshot(runs[i].snapshot, max_bytes / with_snapshot.size());
+      snapshot["run"] = i;
+      snapshots.push_back(std::move(snapshot));
+    } catch (const DataError& error) {
+      problems.push_back(std::string(error.what()) + " (its heads are not shown)");
+    }
+  }
+  return snapshots;
+}
+
+}  // namespace elliptical::report

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+#include "elliptical/report/html.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "elliptical/report/chart_data.h"
+#include "elliptical/report/number_list.h"
+#include "elliptical/report/web_files.h"
+#include "tests/report/run_folders.h"
+
+namespace elliptical::report {
+namespace {
+
+using nlohmann::json;
+
+std::string report_of(const std::vector<RunData>& runs,
+                      const std::vector<std::string>& problems = {}) {
+  return make_report({runs, problems}, compare_runs(runs), {.version = "1.2.3"});
+}
+
+/// The data that a page holds.
+json data_of(const std::string& page) {
+  const std::string open = "<script type=\"application/json\" id=\"data\">";
+  const size_t begin = page.find(open) + open.size();
+  return json::parse(page.substr(begin, page.find("</script>", begin) - begin));
+}
+
+size_t count(const std::string& text, const std::string& part) {
+  size_t found = 0;
+  for (size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+TEST(Report, HasOnlyItsOwnScripts) {
+  const std::string hostile =
+      "</script><script>alert(1)</script><img src=x onerror=alert(1)>{{data}}";
+  test::MadeRun made;
+  RunData run = test::run_data(made);
+  run.name = hostile;
+  run.folder = hostile;
+  for (Record& record : run.records) record.labels["note"] = hostile;
+  const std::string page = report_of({run}, {hostile});
+  EXPECT_EQ(count(page, "<script"), 6U);  // data, three of Vega, two of ours
+  EXPECT_EQ(count(page, "</script>"), 6U);
+  EXPECT_EQ(count(page, "<img"), count(report_of({}), "<img"));  // Vega has one in a text
+  EXPECT_EQ(count(page, "'sha256-"), 5U);
+  EXPECT_EQ(page.find("unsafe-eval"), page.npos);
+  EXPECT_EQ(data_of(page)["runs"][0]["method"], hostile);
+}
+
+TEST(Report, CarriesTheLicences) {
+  EXPECT_NE(report_of({}).find(web_files().licences), std::string::npos);
+}
+
+TEST(Report, WithoutRunsSaysWhatToDo) {
+  const std::string page = report_of({}, {"runs: has no run"});
+  EXPECT_NE(page.find("elliptical train recipes/smoke/lm.toml --run runs/first"), page.npos);
+  EXPECT_NE(page.find("<li>runs: has no run</li>"), page.npos);
+  EXPECT_TRUE(data_of(page)["charts"].empty());
+}
+
+TEST(Report, LossesThatAreNoNumbersAreCounted) {
+  RunData run = test::run_data({});
+  for (int64_t step = 0; step < 10; ++step) {
+    run.log.push_back({"loss", step == 3 ? std::nan("") : 5.0, 1, {{"step", step}}});
+  }
+  const std::string page = report_of({run});
+  EXPECT_NE(page.find("1 losses are not finite"), page.npos);
+}
+
+TEST(LossData, HasABoundedNumberOfPoints) {
+  std::vector<RunData> runs;
+  for (int64_t seed = 0; seed < 200; ++seed) {
+    RunData run = test::run_data({.seed = seed});
+    run.records.clear();
+    for (int64_t step = 0; step < 3000; step += 10) {
+      run.log.push_back({"loss", static_cast<double>(step + seed), 1, {{"step", step}}});
+    }
+    runs.push_back(run);
+  }
+  ChartData data;
+  std::vector<std::string> problems;
+  add_loss_data(runs, {runs[0].name}, data, problems);
+  const DataTable& losses = data.at("losses");
+  EXPECT_LE(losses.size(), kMaxPoints + 1);
+  EXPECT_GT(losses.size(), kMaxPoints / 2);
+  // Range 0 holds steps 0 and 10: means 5 + seed over seeds 0 .. 199.
+  EXPECT_EQ(losses.at(0, "step"), 5);
+  EXPECT_EQ(losses.at(0, "value"), chart_number(5 + 99.5));
+  EXPECT_EQ(losses.at(0, "low"), 5);
+  EXPECT_EQ(losses.at(0, "high"), 204);
+}
+
+TEST(Numbers, CarryTheCommandThatMeasuresThemAgain) {
+  RunData run{
+      .folder = "my runs/a",
+      .config = "[task.model]\nwindow = 64\n[task.model.attention.metric]\nscope = \"prefix\"\n"};
+  Record record{
+      "perplexity", 31.5, 10, {{"source", std::string("eval")}, {"split", std::string("test")}}};
+  record.labels["step"] = int64_t{500};
+  record.labels["window"] = int64_t{64};
+  record.labels["columns"] = int64_t{10};
+  record.labels["metric_scope"] = std::string("prefix");
+  EXPECT_EQ(command_of(record, run), "elliptical eval 'my runs/a' --split test --step 500");
+  record.labels["perturbation"] = std::string("word_swap");
+  record.labels["swap_rate"] = 0.025;
+  record.labels["swap_seed"] = int64_t{3};
+  record.labels["window"] = int64_t{32};
+  record.labels["metric_scope"] = std::string("sequence");
+  EXPECT_EQ(command_of(record, run),
+            "elliptical eval 'my runs/a' --split test --swap 0.025 --set swap_seed=3 "
+            "--set metric_scope=sequence --set window=32 --step 500");
+  record.labels["source"] = std::string("train");
+  EXPECT_EQ(command_of(record, run), "elliptical train 'my runs/a/config.toml' --run NEW_FOLDER");
+}
+
+TEST(Numbers, LeaveBlocksAndHeadsToCharts) {
+  const RunData run{
+      .folder = "a",
+      .records = {{"perplexity", 30, 1, {{"source", std::string("train")}, {"step", int64_t{1}}}},
+                  {"perplexity", 20, 1, {{"source", std::string("train")}, {"step", int64_t{2}}}},
+                  {"block_nll", 3, 1, {{"source", std::string("eval")}}},
+                  {"perplexity", 19, 1, {{"source", std::string("eval")}}}}};
+  const NumberList list = list_numbers({run});
+  EXPECT_EQ(list.num_all, 2U);
+  EXPECT_EQ(list.rows[0]["text"], "20.000");
+  EXPECT_EQ(list.rows[1]["text"], "19.000");
+}
+
+}  // namespace
+}  // namespace elliptical::report

@@ -1,0 +1,204 @@
+"""`elliptical report` in a browser: what is drawn, what selectors change, and that hostile names do nothing."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(ROOT / "tests" / "cli"))
+
+import made_runs  # noqa: E402
+import runs  # noqa: E402
+
+CHROMIUM = shutil.which("chromium")
+PROGRAM = ROOT / "build" / "release" / "elliptical"
+NODE = ROOT / ".venv" / "bin" / "node"
+HOSTILE = "</script><img src=x onerror=alert(1)>"
+LOOK = {"do": "look"}
+
+needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed (apt-get install chromium)")
+
+
+def make_report(folder, *arguments):
+    output = folder.parent / f"{folder.name}.html"
+    command = [PROGRAM, "report", folder, "-o", output, *arguments]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith(f"{output}: ") and result.stdout.count("\n") == 1
+    return output
+
+
+def open_report(file, *steps, **options):
+    """What the browser saw. A request beyond the file, a message on the console or a dialog fails the test."""
+    task = json.dumps({"file": str(file), "steps": steps or [LOOK], **options})
+    command = [NODE, Path(__file__).with_name("open_report.mjs"), CHROMIUM, task]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=180)
+    assert result.returncode == 0, result.stderr
+    seen = json.loads(result.stdout)
+    assert [url for url in seen["requests"] if not url.startswith("data:")] == [f"file://{file}"]
+    assert seen["messages"] == [] and seen["dialogs"] == []
+    return seen["looks"]
+
+
+@pytest.fixture(scope="module")
+def twelve(tmp_path_factory):
+    return make_report(made_runs.write_comparison(tmp_path_factory.mktemp("report") / "runs"))
+
+
+@needs_chromium
+def test_every_chart_is_drawn(twelve):
+    assert twelve.stat().st_size < 4_000_000
+    (page,) = open_report(twelve)
+    wanted = {"difference-0", "difference-1", "matched-0", "pairs", "perplexity-2", "perplexity-3", "losses", "speeds",
+              "heads", "profile", "drift", "head-drift", "ellipse", "attention"}
+    assert wanted <= set(page["plots"])
+    for name, plot in page["plots"].items():
+        assert not plot["empty"], name
+        assert plot["marks"] > 3 or plot["picture"].startswith("data:image/png"), name
+        assert plot["label"], name
+    assert "better than softmax" in page["text"]
+    assert page["focusable"]
+    print(f"interactive after {page['ready']} ms, {twelve.stat().st_size / 1e6:.1f} MB")
+
+
+@needs_chromium
+def test_selectors_change_what_is_drawn(twelve):
+    before, after = open_report(
+        twelve, LOOK,
+        {"do": "select", "id": "select-layer", "value": "2", "changes": "attention"},
+        {"do": "select", "id": "select-head", "value": "3", "changes": "profile"},
+        {"do": "select", "id": "select-query", "value": "5", "changes": "ellipse"},
+        {"do": "select", "id": "select-x", "value": "1", "changes": "ellipse"},
+        {"do": "select", "id": "select-steps", "value": "half", "changes": "losses"}, LOOK)
+    for name in ("heads", "profile", "head-drift", "ellipse", "attention", "losses"):
+        assert before["plots"][name]["picture"] != after["plots"][name]["picture"], name
+    for name in ("pairs", "speeds"):
+        assert before["plots"][name]["picture"] == after["plots"][name]["picture"], name
+    assert "coordinate 1" in after["plots"]["ellipse"]["text"]
+
+
+@needs_chromium
+def test_a_cell_of_the_metric_chooses_its_head(twelve):
+    before, after = open_report(
+        twelve, LOOK, {"do": "click", "at": "#plot-heads .mark-rect path >> nth=11", "changes": "profile"}, LOOK)
+    assert before["plots"]["attention"]["picture"] != after["plots"]["attention"]["picture"]
+
+
+@needs_chromium
+def test_a_run_without_metric_says_so(twelve):
+    (page,) = open_report(twelve, {"do": "select", "id": "select-run", "value": "9", "changes": "attention"}, LOOK)
+    assert "no metric" in page["plots"]["heads"]["text"] and page["plots"]["heads"]["empty"]
+    assert page["plots"]["ellipse"]["marks"] > 10  # circles
+
+
+@needs_chromium
+def test_light_and_dark(twelve):
+    light, dark = open_report(twelve, LOOK, {"do": "theme", "changes": "losses"}, LOOK)
+    assert light["background"] == "rgb(255, 255, 255)" != dark["background"]
+    assert light["plots"]["heads"]["picture"] != dark["plots"]["heads"]["picture"]
+    (preferred,) = open_report(twelve, scheme="dark")
+    assert preferred["background"] == dark["background"]
+
+
+@needs_chromium
+def test_a_phone_needs_no_sideways_scrolling(twelve):
+    (page,) = open_report(twelve, width=360)
+    assert page["overflow"] <= 0
+
+
+@needs_chromium
+def test_numbers_have_commands_and_records(twelve):
+    everything, filtered = open_report(
+        twelve, LOOK, {"do": "type", "id": "filter", "value": "null twin swap"}, {"do": "open", "chart": "pairs"}, LOOK)
+    folder = twelve.with_suffix("") / "elliptical-seed-2"
+    command = f"elliptical eval {folder} --split test --swap 0.025 --step 2000"
+    rows = [row for row in everything["numbers"] if command in row]
+    assert len(rows) == 3  # all, clean and swapped targets
+    assert all('"swap_rate":0.025' in row for row in rows)
+    assert 0 < len(filtered["numbers"]) < len(everything["numbers"])
+    assert all("null twin" in row for row in filtered["numbers"])
+    assert "elliptical" in filtered["cells"]  # the table beside the chart
+
+
+@needs_chromium
+def test_hostile_names_are_text(tmp_path):
+    words = [HOSTILE, "{{data}}", "\u2028", "<!--", *made_runs.WORDS]
+    for seed in (1, 2):
+        made_runs.write_run(tmp_path / "runs" / f"a{seed}", "softmax", seed)
+        made_runs.write_run(tmp_path / "runs" / f"<b onclick=x>{seed}", HOSTILE, seed, words=words,
+                            labels={"data_note": HOSTILE})
+    file = make_report(tmp_path / "runs", "--title", HOSTILE)
+    before, after = open_report(file, LOOK, {"do": "select", "id": "select-query", "value": "0", "changes": "ellipse"}, LOOK)
+    for page in (before, after):
+        assert page["images"] == 0
+        assert HOSTILE in page["text"]
+    assert after["plots"]["attention"]["picture"].startswith("data:image/png")
+
+
+@needs_chromium
+def test_numbers_that_are_none_are_shown_as_such(tmp_path):
+    folder = made_runs.write_run(tmp_path / "runs" / "a", "elliptical", 1)
+    records = [json.loads(line) for line in (folder / "records.jsonl").read_text().splitlines()]
+    for record in records:
+        if record["metric"] == "perplexity" and record["source"] == "eval":
+            record["value"] = "inf"
+        if record["metric"] == "metric_head_mean" and record["head"] == 3:
+            record["value"] = "nan"
+    made_runs.write_lines(folder / "records.jsonl", records)
+    (page,) = open_report(make_report(tmp_path / "runs"))
+    assert "nan" in page["plots"]["heads"]["text"]
+    assert any("inf" in row for row in page["numbers"])
+
+
+@needs_chromium
+def test_no_runs(tmp_path):
+    (tmp_path / "runs").mkdir()
+    (page,) = open_report(make_report(tmp_path / "runs"))
+    assert "No runs" in page["headings"]
+    assert "elliptical train recipes/smoke/lm.toml --run runs/first" in page["text"]
+    assert page["plots"] == {}
+
+
+@needs_chromium
+def test_a_thousand_runs(tmp_path):
+    for i in range(1000):
+        made_runs.write_run(tmp_path / "runs" / f"r{i}", ["softmax", "elliptical", "matched constant", "null twin"][i % 4],
+                            i // 4, blocks=2, details=i < 4)
+    file = make_report(tmp_path / "runs")
+    assert file.stat().st_size < 4_000_000
+    (page,) = open_report(file)
+    assert "1,000 runs of 4 methods" in page["text"]
+    assert page["plots"]["losses"]["marks"] < 300  # a line and a band for each method, not for each run
+    assert len(page["numbers"]) == 600 and "The first 600 of" in page["text"]
+
+
+def test_problems_are_listed(tmp_path):
+    folder = made_runs.write_run(tmp_path / "runs" / "a", "softmax", 1)
+    (folder / "snapshot.safetensors").write_bytes(b"no snapshot")
+    text = make_report(tmp_path / "runs").read_text()
+    assert "snapshot.safetensors" in text and "its heads are not shown" in text
+
+
+def test_what_can_not_be_written_is_named(elliptical, tmp_path):
+    result = elliptical("report", tmp_path, "-o", tmp_path / "no" / "report.html")
+    assert result.returncode == 1 and "no/report.html" in result.stderr
+    assert elliptical("report").returncode == 2
+
+
+@needs_chromium
+def test_real_runs(tmp_path):
+    for name in ("softmax", "elliptical"):
+        run = tmp_path / "runs" / name
+        runs.check(runs.train_command(run, train__steps=8, train__eval_interval=4, task__model__attention__name=name))
+        for swap in ("0", "0.1"):
+            runs.check([PROGRAM, "eval", run, "--split", "test", "--swap", swap, "--threads", "1", "--set", "blocks=8",
+                        "--set", "metric_profile=true"])
+    (page,) = open_report(make_report(tmp_path / "runs"))
+    wanted = {"difference-0", "pairs", "losses", "speeds", "heads", "profile", "drift", "head-drift", "ellipse", "attention"}
+    assert wanted <= set(page["plots"])
+    assert not any(plot["empty"] for plot in page["plots"].values())
