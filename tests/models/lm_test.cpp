@@ -65,6 +65,14 @@ TEST(Lm, OtherVariantsHaveTheirPublishedSizes) {
   EXPECT_EQ(size("mgk", {"attention.keys=shifted", "attention.mixture=hard"}), 44022490);
 }
 
+TEST(Lm, KernelDensitiesAddNoParameters) {
+  for (const char* name : {"kde"}) {
+    LmOptions options;
+    options.attention = AttentionVariant{.attention = name}.options();
+    EXPECT_EQ(Lm(options, kWikiText103Words).num_parameters(), 44018394) << name;
+  }
+}
+
 TEST(Lm, ParameterNamesAreForEver) {
   LmOptions options = small_lm_options(kElliptical.options({"metric.estimator=temperature"}));
   options.num_layers = 2;

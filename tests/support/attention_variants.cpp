@@ -57,6 +57,8 @@ std::vector<AttentionVariant> attention_variants() {
       {.name = "temperature",
        .attention = "elliptical",
        .assignments = {"metric.estimator=temperature", "metric.value=0.63"}},
+      {.name = "kde", .attention = "kde"},
+      {.name = "kde_wide", .attention = "kde", .assignments = {"kernel_scale=0.25"}},
       {.name = "released_lm",
        .attention = "elliptical",
        .assignments = {"preset=released-lm", "metric_lookahead=true"},

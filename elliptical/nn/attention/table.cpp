@@ -7,6 +7,7 @@
 #include "elliptical/nn/attention/attention.h"
 #include "elliptical/nn/attention/elliptical.h"
 #include "elliptical/nn/attention/fourier.h"
+#include "elliptical/nn/attention/kde.h"
 #include "elliptical/nn/attention/mgk.h"
 #include "elliptical/nn/attention/performer.h"
 #include "elliptical/nn/attention/softmax.h"
@@ -35,6 +36,12 @@ const std::vector<AttentionEntry>& attention_table() {
        .padding = true,
        .make_options = make_options<FourierAttentionOptions>,
        .make = make_fourier},
+      {.name = "kde",
+       .description = "attention as kernel density regression on keys of length 1",
+       .causal = true,
+       .padding = true,
+       .make_options = make_options<KdeOptions>,
+       .make = make_kde},
       {.name = "mgk",
        .description = "a mixture of two Gaussian keys per token",
        .causal = true,

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+#include "elliptical/nn/attention/kernel_density.h"
+
+#include <torch/torch.h>
+
+#include <cmath>
+
+namespace elliptical::nn {
+namespace {
+
+/// `attend` left the widened heads in the trace; this puts what the layer was given in their place.
+void trace_given(const HeadMixer::Heads& heads,
+                 const std::optional<at::Tensor>& metric,
+                 const at::Tensor& value_weights,
+                 const AttentionContext& context) {
+  const at::NoGradGuard no_grad;
+  const auto entry = [&](const char* what) -> at::Tensor& {
+    return context.trace->tensors["layers." + std::to_string(context.layer) + "." + what];
+  };
+  entry("queries") = heads.q.detach();
+  entry("keys") = heads.k.detach();
+  entry("values") = heads.v.detach();
+  if (metric) entry("metric") = metric->detach();
+  if (value_weights.defined()) entry("attention") = entry("attention") * value_weights.detach();
+}
+
+}  // namespace
+
+double default_kernel_scale(const AttentionShape& shape) {
+  return 1.0 / std::sqrt(static_cast<double>(shape.dim) / static_cast<double>(shape.num_heads));
+}
+
+at::Tensor normalized_keys(const at::Tensor& k) {
+  return k / at::linalg_vector_norm(k, 2, {-1}, /*keepdim=*/true).clamp_min(1e-12);
+}
+
+LogKernel log_kernel(const at::Tensor& q,
+                     const at::Tensor& keys,
+                     const std::optional<at::Tensor>& metric,
+                     const at::Tensor& log_weights,
+                     double kernel_scale) {
+  const double scale = 2.0 * kernel_scale;
+  std::vector<at::Tensor> q_parts{q}, k_parts{keys};
+  if (metric) {
+    // -s k^T M k varies from key to key, unlike -s |k|^2.
+    q_parts = {q * *metric, metric->expand_as(q)};
+    k_parts = {keys, keys.square() * -0.5};
+  }
+  if (log_weights.defined()) {
+    const int64_t B = keys.size(0), H = keys.size(1), M = keys.size(2);
+    q_parts.push_back(at::ones({1, 1, 1, 1}, q.options()).expand({B, H, q.size(2), 1}));
+    k_parts.push_back((log_weights / scale).unsqueeze(-1).expand({B, H, M, 1}));
+  }
+  if (q_parts.size() == 1) return {q, keys, scale};
+  return {at::cat(q_parts, -1), at::cat(k_parts, -1), scale};
+}
+
+at::Tensor kernel_regression(const HeadMixer::Heads& heads,
+                             const std::optional<at::Tensor>& metric,
+                             const std::optional<KeyWeights>& weights,
+                             const RegressionOptions& options,
+                             const AttentionContext& context) {
+  const LogKernel kernel =
+      log_kernel(heads.q, normalized_keys(heads.k), metric,
+                 weights ? weights->log_marginal : at::Tensor(), options.kernel_scale);
+  at::Tensor v = heads.v, ratio, factor;
+  if (weights) {
+    ratio = (weights->log_joint - weights->log_marginal).exp();  // (B|1, H|1, M)
+    factor = weights->factor.unsqueeze(-1);                      // (B|1, H|1, N|1, 1)
+    v = v * ratio.unsqueeze(-1);
+  }
+  const at::Tensor out = attend({kernel.q, kernel.k, v, heads.v_new}, {},
+                                {.scale = kernel.scale, .dropout = options.dropout}, context);
+  if (context.trace != nullptr) {
+    trace_given(heads, metric, weights ? ratio.unsqueeze(-2) * factor : at::Tensor(), context);
+  }
+  return weights ? out * factor : out;
+}
+
+}  // namespace elliptical::nn
