@@ -22,6 +22,7 @@ struct AttentionVariant {
   bool drops = true;    ///< has probabilities that dropout can drop
   /// What makes gradients those of the function, where by default some of it counts as constant.
   std::vector<std::string> exact_gradient = {};
+  bool sums_to_one = true;  ///< a query's weights of values do
 
   ChosenOptions options(const std::vector<std::string>& more = {}) const;
 };

@@ -10,6 +10,7 @@
 #include "elliptical/nn/attention/kde.h"
 #include "elliptical/nn/attention/mgk.h"
 #include "elliptical/nn/attention/performer.h"
+#include "elliptical/nn/attention/rkde.h"
 #include "elliptical/nn/attention/softmax.h"
 
 namespace elliptical::nn {
@@ -54,6 +55,12 @@ const std::vector<AttentionEntry>& attention_table() {
        .padding = true,
        .make_options = make_options<PerformerOptions>,
        .make = make_performer},
+      {.name = "rkde",
+       .description = "kernel density attention that gives less weight to outlying keys",
+       .causal = true,
+       .padding = true,
+       .make_options = make_options<RkdeOptions>,
+       .make = make_rkde},
       {.name = "softmax",
        .description = "plain softmax attention, the baseline",
        .causal = true,

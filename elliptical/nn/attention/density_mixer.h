@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+//
+// What mixers of the kernel density family have in common: the scale of the kernel, and distances
+// that may be measured with a metric (distance = "elliptical").
+#pragma once
+
+#include <optional>
+
+#include "elliptical/nn/attention/kernel_density.h"
+#include "elliptical/nn/attention/metric_source.h"
+
+namespace elliptical::nn {
+
+struct DensityOptions : Options, DistanceOptions {
+  std::optional<double> kernel_scale;
+
+  void visit(FieldList& fields) override;
+};
+
+class DensityMixer : public HeadMixer {
+ public:
+  std::optional<std::string> why_no_streaming() const override;
+  std::map<std::string, LabelValue> labels() const override;
+
+ protected:
+  DensityMixer(const DensityOptions& options, const AttentionShape& shape);
+
+  /// Nothing where distances are Euclidean, and in the first layer. `state` belongs to it.
+  std::optional<at::Tensor> metric(const Heads& heads,
+                                   const AttentionContext& context,
+                                   std::unique_ptr<MixerState>* state) const;
+  const RegressionOptions& regression() const { return regression_; }
+
+ private:
+  RegressionOptions regression_;
+  std::optional<MetricSource> source_;
+};
+
+}  // namespace elliptical::nn

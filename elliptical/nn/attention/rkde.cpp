@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+#include "elliptical/nn/attention/rkde.h"
+
+#include <torch/torch.h>
+
+#include "elliptical/base/errors.h"
+
+namespace elliptical::nn {
+namespace {
+
+using ops::MetricScope;
+
+class RkdeMixer : public DensityMixer {
+ public:
+  RkdeMixer(const RkdeOptions& options, const AttentionShape& shape)
+      : DensityMixer(options, shape),
+        options_(options),
+        scope_(options.scope.value_or(shape.is_causal ? MetricScope::kPrefix
+                                                      : MetricScope::kSequence)),
+        leaks_(shape.is_causal && scope_ == MetricScope::kSequence) {
+    if (leaks_ && !options.lookahead) {
+      throw ConfigError(
+          "rkde attention: scope must be \"prefix\" in a causal model, got \"sequence\": every "
+          "token would see the ones after it through the weights of keys (say lookahead = true to "
+          "have it so)");
+    }
+  }
+
+  at::Tensor mix(const Heads& heads,
+                 const AttentionContext& context,
+                 std::unique_ptr<MixerState>* state) override {
+    return kernel_regression(heads, metric(heads, context, state), weights(heads, context),
+                             regression(), context);
+  }
+
+  std::optional<std::string> why_no_streaming() const override {
+    if (scope_ == MetricScope::kSequence) {
+      return "scope = \"sequence\" reads the whole sequence, so that each new token changes the "
+             "weights of all keys before it";
+    }
+    return "name = \"rkde\" weighs keys by running sums over both densities, which the cache of "
+           "keys and values does not hold (kde streams)";
+  }
+
+  std::map<std::string, LabelValue> labels() const override {
+    std::map<std::string, LabelValue> labels = DensityMixer::labels();
+    labels["leaks_future"] = leaks_ || std::get<bool>(labels.at("leaks_future"));
+    labels.insert_or_assign("robust_loss", LabelValue(to_string(options_.loss)));
+    labels.insert_or_assign("weight_scope", LabelValue(std::string(to_string(scope_))));
+    return labels;
+  }
+
+ private:
+  KeyWeights weights(const Heads& heads, const AttentionContext& context) const;
+
+  RkdeOptions options_;
+  MetricScope scope_;
+  bool leaks_;
+};
+
+KeyWeights RkdeMixer::weights(const Heads& heads, const AttentionContext& context) const {
+  const bool prefix = scope_ == MetricScope::kPrefix;
+  at::Tensor k = normalized_keys(heads.k), v = heads.v, real;  // real (B, 1, M)
+  if (context.key_lengths) {
+    real = (at::arange(k.size(2)) < context.key_lengths->unsqueeze(-1)).unsqueeze(1);
+    k = at::where(real.unsqueeze(-1), k, 0.0);
+    v = at::where(real.unsqueeze(-1), v, 0.0);
+  }
+  const RobustWeightOptions call{.kernel_scale = regression().kernel_scale,
+                                 .loss = options_.loss,
+                                 .threshold = options_.threshold,
+                                 .num_iterations = options_.num_iterations,
+                                 .prefix = prefix,
+                                 .lengths = context.key_lengths};
+  KeyWeights result;
+  result.log_marginal = robust_log_weights(k, call);
+  result.log_joint = robust_log_weights(at::cat({k, v}, -1), call);
+  // The sums that make weights add up to 1, over the keys that a query sees: (B, H, 1|N).
+  const auto total = [&](const at::Tensor& log_weights) {
+    at::Tensor w = log_weights.exp();
+    if (real.defined()) w = w * real;
+    w = prefix && context.is_causal ? w.cumsum(-1) : w.sum(-1, /*keepdim=*/true);
+    return at::where(w > 0, w, 1.0);
+  };
+  result.factor = total(result.log_marginal) / total(result.log_joint);
+  return result;
+}
+
+}  // namespace
+
+void RkdeOptions::visit(FieldList& fields) {
+  DensityOptions::visit(fields);
+  fields.add("num_iterations", num_iterations, "how often weights are computed from the last ones",
+             at_least(0));
+  fields.add_enum("loss", loss, {"huber", "hampel"}, robust_loss,
+                  "how the weight of a key falls with its distance");
+  fields.add("threshold", threshold, "distance up to which a key has its full weight", above(0));
+  fields.add_choice(
+      "scope",
+      {.names = {"auto", "prefix", "sequence"},
+       .get = [this] { return scope ? std::string(to_string(*scope)) : std::string("auto"); },
+       .set =
+           [this](const std::string& name) {
+             scope = name == "auto" ? std::nullopt : std::optional(ops::metric_scope(name));
+           }},
+      "tokens that judge a key; auto: prefix in causal models, else sequence");
+  fields.add("lookahead", lookahead,
+             "allows scope = sequence in a causal model, where it sees the future");
+}
+
+std::unique_ptr<Options> RkdeOptions::clone() const { return std::make_unique<RkdeOptions>(*this); }
+
+std::shared_ptr<HeadMixer> make_rkde_mixer(const RkdeOptions& options,
+                                           const AttentionShape& shape) {
+  return std::make_shared<RkdeMixer>(options, shape);
+}
+
+std::shared_ptr<Attention> make_rkde(const Options& options, const AttentionShape& shape) {
+  return std::make_shared<MultiHead>(
+      shape, make_rkde_mixer(dynamic_cast<const RkdeOptions&>(options), shape));
+}
+
+}  // namespace elliptical::nn
