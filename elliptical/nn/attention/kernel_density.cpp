@@ -27,7 +27,7 @@ void trace_given(const HeadMixer::Heads& heads,
 }  // namespace
 
 double default_kernel_scale(const AttentionShape& shape) {
-  return 1.0 / std::sqrt(static_cast<double>(shape.dim) / static_cast<double>(shape.num_heads));
+  return 1.0 / std::sqrt(static_cast<double>(shape.head_dim()));
 }
 
 at::Tensor normalized_keys(const at::Tensor& k) {
