@@ -133,6 +133,7 @@ models::LmOptions lm_options(const TrainingCase& shape, const std::string& atten
   options.feedforward_dim = shape.feedforward_dim;
   options.window = shape.window;
   options.dropout = shape.dropout;
+  if (!shape.cutoffs.empty()) options.cutoffs = shape.cutoffs;
   options.attention = ChosenOptions(nn::attention_choices(), attention);
   return options;
 }

@@ -25,6 +25,7 @@ struct TrainingCase {
   int64_t batch = 8, window = 256;
   int64_t num_layers = 16, dim = 128, num_heads = 8, feedforward_dim = 2048;
   double dropout = 0.1;
+  std::vector<int64_t> cutoffs = {};  ///< of the adaptive softmax; its defaults when empty
 
   int64_t num_tokens() const { return batch * window; }
 };

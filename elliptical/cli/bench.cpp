@@ -14,6 +14,7 @@
 #include "elliptical/cli/arguments.h"
 #include "elliptical/cli/bench_decode.h"
 #include "elliptical/cli/bench_training.h"
+#include "elliptical/cli/bench_variants.h"
 #include "elliptical/cli/machine.h"
 #include "elliptical/cli/table.h"
 
@@ -168,9 +169,10 @@ int bench(const Arguments& arguments) {
   bool list_only = false;
   CLI::App app("Our attention or training against peers, calls interleaved.", "bench");
   app.add_option("--what", options.what,
-                 "attention (the op), training (steps of the language model, against PyTorch), or "
-                 "decode (its next token after many)")
-      ->check(one_of({"attention", "training", "decode"}))
+                 "attention (the op), training (steps of the language model, against PyTorch), "
+                 "decode (its next token after many), or variants (time and memory of every kind "
+                 "of attention)")
+      ->check(one_of({"attention", "training", "decode", "variants"}))
       ->capture_default_str();
   app.add_option("--format", options.format, "How to print the results")
       ->check(one_of({"table", "json", "csv"}));
@@ -201,6 +203,13 @@ int bench(const Arguments& arguments) {
   if (options.what == "training") {
     return bench_training({.format = options.format,
                            .trainer_substring = options.case_substring,
+                           .repeats = options.measure.repeats,
+                           .quick = options.quick,
+                           .list_only = list_only});
+  }
+  if (options.what == "variants") {
+    return bench_variants({.format = options.format,
+                           .substring = options.case_substring,
                            .repeats = options.measure.repeats,
                            .quick = options.quick,
                            .list_only = list_only});

@@ -57,6 +57,7 @@ def test_no_command_is_wrong_usage(elliptical):
         (["list", "smid"], 'unknown "smid", did you mean "simd"?'),
         (["bench", "--peers", "sdpa,unfsed"], 'unknown "unfsed", did you mean "unfused"?'),
         (["bench", "--case", "nothing"], 'bench: no case has "nothing" in its name'),
+        (["bench", "--what", "variants", "--case", "nothing"], 'bench: no case has "nothing" in its name'),
         (["bench", "--threads", "0"], "--threads"),
         (["bench", "--repeats", "many"], "--repeats"),
     ],
@@ -167,6 +168,28 @@ def test_bench_decode_gives_a_row_per_attention_and_position(elliptical):
     lines = short_bench(elliptical, "--format", "csv", *arguments).stdout.splitlines()
     assert lines[0].startswith("what,attention,") and len(lines) == 1 + len(rows)
     assert "ms/token" in short_bench(elliptical, *arguments).stdout
+
+
+def test_bench_variants_measures_every_attention(elliptical):
+    arguments = ["--what", "variants", "--quick", "--threads", "1"]
+    names = elliptical("bench", *arguments, "--list").stdout.split()
+    assert {"elliptical", "performer", "softmax"} <= set(names)
+    rows = json.loads(short_bench(elliptical, "--format", "json", *arguments).stdout)
+    assert [row["attention"] for row in rows] == names
+    softmax = rows[names.index("softmax")]
+    for row in rows:
+        assert row["refusal"] == ""
+        assert row["ratio_min"] == pytest.approx(row["min_s"] / softmax["min_s"])
+        assert 64 * 32 * 4 < row["peak_bytes_64"] < row["peak_bytes_128"]
+        exponent = math.log2(row["peak_bytes_128"] / row["peak_bytes_64"])
+        assert row["memory_exponent"] == pytest.approx(exponent)
+    # Without softmax there is nothing to divide by.
+    (line,) = csv.DictReader(
+        io.StringIO(short_bench(elliptical, "--format", "csv", *arguments, "--case", "mgk").stdout)
+    )
+    assert line["attention"] == "mgk" and line["ratio_min"] == ""
+    table = short_bench(elliptical, *arguments).stdout
+    assert "MiB at 128" in table and "performer" in table
 
 
 def test_bench_training_names_a_peer_that_does_not_start(elliptical):
