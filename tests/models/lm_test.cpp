@@ -66,7 +66,7 @@ TEST(Lm, OtherVariantsHaveTheirPublishedSizes) {
 }
 
 TEST(Lm, KernelDensitiesAddNoParameters) {
-  for (const char* name : {"kde", "rkde"}) {
+  for (const char* name : {"kde", "mom", "rkde"}) {
     LmOptions options;
     options.attention = AttentionVariant{.attention = name}.options();
     EXPECT_EQ(Lm(options, kWikiText103Words).num_parameters(), 44018394) << name;

@@ -9,6 +9,7 @@
 #include "elliptical/nn/attention/fourier.h"
 #include "elliptical/nn/attention/kde.h"
 #include "elliptical/nn/attention/mgk.h"
+#include "elliptical/nn/attention/mom.h"
 #include "elliptical/nn/attention/performer.h"
 #include "elliptical/nn/attention/rkde.h"
 #include "elliptical/nn/attention/softmax.h"
@@ -49,6 +50,12 @@ const std::vector<AttentionEntry>& attention_table() {
        .padding = true,
        .make_options = make_options<MgkOptions>,
        .make = make_mgk},
+      {.name = "mom",
+       .description = "kernel density attention to the median of random blocks of keys",
+       .causal = true,
+       .padding = true,
+       .make_options = make_options<MomOptions>,
+       .make = make_mom},
       {.name = "performer",
        .description = "softmax attention by random features, linear in the number of tokens",
        .causal = true,
