@@ -55,7 +55,7 @@ json difference_spec(const std::string& measure,
                      {"range", {"var(--better)", "var(--noise)", "var(--worse)", "var(--noise)"}}};
   json shape = {{"field", "verdict"}, {"type", "nominal"}, {"legend", nullptr}};
   shape["scale"] = {{"domain", verdicts},
-                    {"range", {"triangle-left", "circle", "triangle-right", "stroke"}}};
+                    {"range", {"triangle-left", "circle", "triangle-right", "diamond"}}};
   for (const size_t layer : {1, 2}) {
     json& part = spec["layer"][layer];
     part["transform"] = filter;

@@ -132,7 +132,7 @@
       plot.replaceChildren(input.empty);
       return null;
     }
-    const columns = plot.clientWidth < 520 ? 2 : 6;
+    const columns = plot.clientWidth < 520 ? 2 : plot.clientWidth < 800 ? 4 : 6;
     const spec = {...fill(chart.spec, {columns, ...input.values}), datasets: input.tables};
     if (spec.width === "container") spec.autosize = {type: "fit-x", contains: "padding"};
     const result = await vegaEmbed(plot, spec, {
