@@ -85,7 +85,7 @@ const std::vector<FavorOptions> kForms{
     {.stabilised = false, .denominator_epsilon = 0.3},
 };
 
-TEST(Favor, CausalAgreesWithLoops) {  // 150 tokens: two full chunks and a part
+TEST(Favor, CausalAgreesWithLoops) {  // 150 tokens: full chunks and a part
   const Problem p;
   for (const FavorOptions& form : kForms) {
     const at::Tensor expected = loops(p.q, p.k, p.v, p.W, form, [](int64_t i) { return i + 1; });

@@ -12,7 +12,7 @@ namespace elliptical::nn {
 namespace {
 
 /// Tokens of a chunk. Work per token is F * kChunk inside the chunk and 2 F D through the state.
-constexpr int64_t kChunk = 64;
+constexpr int64_t kChunk = 32;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 at::Tensor normal(at::IntArrayRef sizes, RandomKey key) {
@@ -35,6 +35,32 @@ at::Tensor orthogonal_rows(int64_t num_rows, int64_t n, RandomKey key) {
   const at::Tensor lengths = normal({num_rows, n}, key.derive("lengths")).norm(2, {1}, true);
   return at::cat(blocks) * lengths;
 }
+
+/// logits (..., m) -> exp([logits, -logits] - largest) (..., 2 m), in fewer passes over memory than
+/// separate operations take. `largest` counts as constant.
+struct HyperbolicExp : torch::autograd::Function<HyperbolicExp> {
+  static at::Tensor forward(torch::autograd::AutogradContext* context,
+                            const at::Tensor& logits,
+                            const at::Tensor& largest) {
+    const int64_t m = logits.size(-1);
+    std::vector<int64_t> sizes = logits.sizes().vec();
+    sizes.back() = 2 * m;
+    at::Tensor values = at::empty(sizes, logits.options());
+    at::Tensor plus = values.narrow(-1, 0, m), minus = values.narrow(-1, m, m);
+    at::sub_out(plus, logits, largest);
+    at::sub_out(minus, -largest, logits);
+    values.exp_();
+    context->save_for_backward({values});
+    return values;
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 torch::autograd::variable_list d_values) {
+    const at::Tensor d = d_values[0] * context->get_saved_variables()[0];
+    const int64_t m = d.size(-1) / 2;
+    return {d.narrow(-1, 0, m) - d.narrow(-1, m, m), at::Tensor()};
+  }
+};
 
 /// [v, 1]: numerator and denominator are one product.
 at::Tensor with_ones(const at::Tensor& v) {
@@ -99,15 +125,14 @@ at::Tensor draw_favor_projection(FavorProjection kind, int64_t m, int64_t D, Ran
 FavorFeatures favor_features(const at::Tensor& x,
                              const at::Tensor& W,
                              const FavorOptions& options) {
-  at::Tensor logits = x.matmul(W.t());  // (B, H, N, m)
+  const at::Tensor logits = x.matmul(W.t());  // (B, H, N, m)
   const at::Tensor half_square = x.square().sum(-1, /*keepdim=*/true) / 2;
-  at::Tensor largest;
-  {
-    const at::NoGradGuard no_grad;
-    largest = (options.hyperbolic ? logits.abs() : logits).amax(-1, /*keepdim=*/true);
-  }
-  if (options.hyperbolic) logits = at::cat({logits, -logits}, -1);
-  return {.values = (logits - largest).exp(), .log_scale = largest - half_square};
+  const at::Tensor constant = logits.detach();
+  const at::Tensor largest =
+      (options.hyperbolic ? constant.abs() : constant).amax(-1, /*keepdim=*/true);
+  return {.values =
+              options.hyperbolic ? HyperbolicExp::apply(logits, largest) : (logits - largest).exp(),
+          .log_scale = largest - half_square};
 }
 
 at::Tensor favor_two_sided(const FavorFeatures& q,
@@ -130,52 +155,76 @@ at::Tensor favor_two_sided(const FavorFeatures& q,
   return divided(query_features(q, options).matmul(sums), keys.size(-1), options);
 }
 
+// With c the chunk of query i, S_c the sums over the chunks before it (in the state's scale r_c)
+// and l_i the largest log_scale up to i:
+//
+//   sums[i] = sum_{j <= i in c} phi(q_i) . phi(k_j) exp(-l_i) [v_j, 1] + exp(r_c - l_i) phi(q_i)
+//   S_c
+//
+// Products run over all chunks at once; only S_c = decay * S_(c-1) + own goes from chunk to chunk.
+// All vectors [v, 1] have one more column, 0 in keys and 1 in S, in which queries sum themselves.
 at::Tensor favor_causal(const FavorFeatures& q,
                         const FavorFeatures& k,
                         const at::Tensor& v,
                         const FavorOptions& options,
                         FavorState* state) {
-  FavorState own;
-  FavorState& so_far = state ? *state : own;
-  const int64_t N = v.size(2);
-  const at::Tensor values = with_ones(v), features = query_features(q, options);
-  const at::Tensor seen = at::ones({kChunk, kChunk}, v.options().dtype(at::kBool)).tril();
+  const int64_t B = v.size(0), H = v.size(1), N = v.size(2), E = v.size(3) + 1;
+  const int64_t F = k.values.size(-1), T = std::min(kChunk, N), C = (N + T - 1) / T;
+  const bool goes_on = state != nullptr && state->sums.defined();
+  const auto in_chunks = [&](const at::Tensor& t, double padding) {  // (B, H, C, T, ...)
+    const at::Tensor padded =
+        C * T == N ? t : at::constant_pad_nd(t, {0, 0, 0, C * T - N}, padding);
+    return padded.unflatten(2, {C, T});
+  };
+  const at::Tensor ones = with_ones(v);
+  const at::Tensor queries = in_chunks(query_features(q, options), 0.0);
+  const at::Tensor keys = in_chunks(k.values, 0.0);
+  const at::Tensor values = in_chunks(at::constant_pad_nd(ones, {0, 1}), 0.0);
+  const at::Tensor scale = in_chunks(k.log_scale, -kInfinity);
 
-  std::vector<at::Tensor> outputs;
-  for (int64_t begin = 0; begin < N; begin += kChunk) {
-    const int64_t T = std::min(kChunk, N - begin);
-    const auto chunk = [&](const at::Tensor& t) { return t.narrow(2, begin, T); };
-    const at::Tensor queries = chunk(features), keys = chunk(k.values), scale = chunk(k.log_scale),
-                     chunk_values = chunk(values);
-    at::Tensor largest = running_scale(scale, options);  // (B, H, T, 1), one for each query
-    if (so_far.sums.defined()) largest = at::maximum(largest, so_far.log_scale);
+  at::Tensor largest = running_scale(scale.flatten(2, 3), options);
+  if (goes_on) largest = at::maximum(largest, state->log_scale);
+  // Without a past any scale will do that is at most that of the first query.
+  const at::Tensor first = goes_on ? state->log_scale : largest.narrow(2, 0, 1);
+  largest = largest.unflatten(2, {C, T});
+  const at::Tensor end = largest.narrow(3, T - 1, 1);  // (B, H, C, 1, 1)
+  const at::Tensor start = at::cat({first.unsqueeze(2), end.narrow(2, 0, C - 1)}, 2);
 
-    // Inside the chunk: the masked product. Masked before exp, where it may overflow.
-    const at::Tensor weight =
-        at::where(seen.narrow(0, 0, T).narrow(1, 0, T), scale.transpose(-2, -1) - largest,
-                  -kInfinity)
-            .exp();  // (B, H, T, T)
-    at::Tensor sums = (queries.matmul(keys.transpose(-2, -1)) * weight).matmul(chunk_values);
-    // All chunks before.
-    if (so_far.sums.defined()) {
-      sums = sums + queries.matmul(so_far.sums) * (so_far.log_scale - largest).exp();
-    }
-    // epsilon in the features of the keys: the same for all of them, so their values are summed.
-    at::Tensor plain = chunk_values.cumsum(2);
-    if (so_far.values.defined()) plain = plain + so_far.values;
-    if (options.epsilon > 0) {
-      sums = sums + options.epsilon * queries.sum(-1, /*keepdim=*/true) * plain;
-    }
-    outputs.push_back(sums);
+  // Inside the chunks: the masked product. Masked before exp, where it may overflow.
+  const at::Tensor seen = at::ones({T, T}, v.options().dtype(at::kBool)).tril();
+  const at::Tensor weight =
+      at::where(seen, scale.transpose(-2, -1) - largest, -kInfinity).exp();  // (B, H, C, T, T)
+  const at::Tensor inside = (queries.matmul(keys.transpose(-2, -1)) * weight).matmul(values);
 
-    const bool needed = state != nullptr || begin + T < N;
-    if (!needed) break;
-    const at::Tensor last = largest.narrow(2, T - 1, 1);
-    at::Tensor next = (keys * (scale - last).exp()).transpose(-2, -1).matmul(chunk_values);
-    if (so_far.sums.defined()) next = next + so_far.sums * (so_far.log_scale - last).exp();
-    so_far = {.sums = next, .log_scale = last, .values = plain.narrow(2, T - 1, 1)};
+  // What comes before each chunk.
+  const at::Tensor own = keys.transpose(-2, -1).matmul(values * (scale - end).exp());
+  const at::Tensor decay = at::constant_pad_nd((start - end).exp().expand({B, H, C, 1, E}), {0, 1},
+                                               1.0);  // (B, H, C, 1, E + 1)
+  const at::Tensor past = goes_on ? state->sums : at::zeros({B, H, F, E}, v.options());
+  std::vector<at::Tensor> before{at::constant_pad_nd(past, {0, 1}, 1.0)};
+  const std::vector<at::Tensor> owns = own.unbind(2), decays = decay.unbind(2);  // (B, H, F, E + 1)
+  for (size_t c = 0; c < owns.size(); ++c) {
+    before.push_back(at::addcmul(owns[c], before.back(), decays[c]));
   }
-  return divided(at::cat(outputs, 2), k.values.size(-1), options);
+  const at::Tensor last = before.back();
+  before.pop_back();
+  const at::Tensor outside = queries.matmul(at::stack(before, 2));  // (B, H, C, T, E + 1)
+
+  const auto tokens = [&](const at::Tensor& t) { return t.flatten(2, 3).narrow(2, 0, N); };
+  at::Tensor sums =
+      tokens(inside.narrow(-1, 0, E) + outside.narrow(-1, 0, E) * (start - largest).exp());
+  // epsilon in the features of the keys: the same for all of them, so their values are summed.
+  at::Tensor plain = ones.cumsum(2);
+  if (goes_on) plain = plain + state->values;
+  if (options.epsilon > 0) {
+    sums = sums + options.epsilon * tokens(outside.narrow(-1, E, 1)) * plain;
+  }
+  if (state != nullptr) {
+    *state = {.sums = last.narrow(-1, 0, E),
+              .log_scale = end.select(2, C - 1),
+              .values = plain.narrow(2, N - 1, 1)};
+  }
+  return divided(sums, F, options);
 }
 
 at::Tensor favor_map(const FavorFeatures& q,
