@@ -220,7 +220,7 @@ def test_full_size_recipes_have_the_published_counts(recipe, parameters, attenti
     assert f"# parameters      {parameters}\n" in check([PROGRAM, "config", path, "--no-measure"]).stdout
 
 
-@pytest.mark.parametrize("attention", ["kde", "mom", "rkde-huber", "rkde-hampel"])
+@pytest.mark.parametrize("attention", ["kde", "mom", "rkde-huber", "rkde-hampel", "spkde"])
 def test_small_recipes_of_densities_have_the_count_of_the_backbone(attention):
     path = ROOT / "recipes" / "lm" / f"small-{attention}.toml"
     assert "# parameters      44,018,394\n" in check([PROGRAM, "config", path, "--no-measure"]).stdout

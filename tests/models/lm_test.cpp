@@ -66,9 +66,11 @@ TEST(Lm, OtherVariantsHaveTheirPublishedSizes) {
 }
 
 TEST(Lm, KernelDensitiesAddNoParameters) {
-  for (const char* name : {"kde", "mom", "rkde"}) {
+  for (const char* name : {"kde", "mom", "rkde", "spkde"}) {
     LmOptions options;
-    options.attention = AttentionVariant{.attention = name}.options();
+    AttentionVariant variant{.attention = name};
+    if (variant.attention == "spkde") variant.assignments = {"lookahead=true"};
+    options.attention = variant.options();
     EXPECT_EQ(Lm(options, kWikiText103Words).num_parameters(), 44018394) << name;
   }
 }

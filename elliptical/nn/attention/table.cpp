@@ -13,6 +13,7 @@
 #include "elliptical/nn/attention/performer.h"
 #include "elliptical/nn/attention/rkde.h"
 #include "elliptical/nn/attention/softmax.h"
+#include "elliptical/nn/attention/spkde.h"
 
 namespace elliptical::nn {
 namespace {
@@ -74,6 +75,12 @@ const std::vector<AttentionEntry>& attention_table() {
        .padding = true,
        .make_options = make_options<SoftmaxOptions>,
        .make = make_softmax},
+      {.name = "spkde",
+       .description = "kernel density attention with weights of keys from a quadratic program",
+       .causal = true,
+       .padding = true,
+       .make_options = make_options<SpkdeOptions>,
+       .make = make_spkde},
   };
   return table;
 }
