@@ -60,13 +60,15 @@ at::Tensor kernel_regression(const HeadMixer::Heads& heads,
                              const std::optional<KeyWeights>& weights,
                              const RegressionOptions& options,
                              const AttentionContext& context) {
+  const auto type = heads.q.scalar_type();
+  at::Tensor log_marginal, v = heads.v, ratio, factor;
+  if (weights) log_marginal = weights->log_marginal.to(type);
   const LogKernel kernel =
-      log_kernel(heads.q, normalized_keys(heads.k), metric,
-                 weights ? weights->log_marginal : at::Tensor(), options.kernel_scale);
-  at::Tensor v = heads.v, ratio, factor;
+      log_kernel(heads.q, normalized_keys(heads.k), metric, log_marginal, options.kernel_scale);
   if (weights) {
-    ratio = (weights->log_joint - weights->log_marginal).exp();  // (B|1, H|1, M)
-    factor = weights->factor.unsqueeze(-1);                      // (B|1, H|1, N|1, 1)
+    // In double, from the rounded marginal: what rounding does to it cancels above the fraction.
+    ratio = (weights->log_joint.to(at::kDouble) - log_marginal.to(at::kDouble)).exp().to(type);
+    factor = weights->factor.unsqueeze(-1);  // (B|1, H|1, N|1, 1)
     v = v * ratio.unsqueeze(-1);
   }
   const at::Tensor out = attend({kernel.q, kernel.k, v, heads.v_new}, {},

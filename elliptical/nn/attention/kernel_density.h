@@ -39,7 +39,7 @@ LogKernel log_kernel(const at::Tensor& q,
 
 /// Weights of keys, and what a weight of 1 is worth to a query: f above.
 struct KeyWeights {
-  at::Tensor log_marginal, log_joint;  ///< (B|1, H|1, M)
+  at::Tensor log_marginal, log_joint;  ///< (B|1, H|1, M), in double where they come from there
   at::Tensor factor;                   ///< (B|1, H|1, N|1)
 };
 

@@ -3,6 +3,8 @@
 
 #include <torch/torch.h>
 
+#include <cmath>
+
 #include "elliptical/base/errors.h"
 #include "elliptical/nn/attention/simplex_qp.h"
 
@@ -78,9 +80,11 @@ KeyWeights SpkdeMixer::weights(const Heads& heads, const AttentionContext& conte
     return at::where(sum > 0, sum, 1.0);
   };
   const at::Tensor factor = (total(marginal) / total(joint)).unsqueeze(1);
-  const auto type = heads.q.scalar_type();
-  const auto for_all = [&](const at::Tensor& w) { return w.log().to(type).view({1, 1, -1}); };
-  return {for_all(marginal), for_all(joint), factor.to(type)};
+  // A common factor of all weights cancels; this one centers their logarithms, so that float holds
+  // them with one more bit.
+  const double center = 1.0 / std::sqrt(kSmallestWeight);
+  const auto for_all = [&](const at::Tensor& w) { return (w * center).log().view({1, 1, -1}); };
+  return {for_all(marginal), for_all(joint), factor.to(heads.q.scalar_type())};
 }
 
 }  // namespace
