@@ -1,22 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "tests/run/run_fixture.h"
 
-#include <stdlib.h>
-
 #include "elliptical/base/files.h"
 
 namespace elliptical::run::testing {
 
-RunTest::RunTest() {
-  std::string pattern = (fs::temp_directory_path() / "elliptical-run-XXXXXX").string();
-  root_ = mkdtemp(pattern.data());
-}
-
-RunTest::~RunTest() {
-  toy_hook = nullptr;
-  std::error_code ignored;
-  fs::remove_all(root_, ignored);
-}
+RunTest::~RunTest() { toy_hook = nullptr; }
 
 void RunTest::start(const std::string& name, const RunOptions& options) {
   {

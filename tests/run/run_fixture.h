@@ -11,12 +11,12 @@
 
 #include "elliptical/run/train.h"
 #include "tests/run/toy_task.h"
+#include "tests/support/temporary_folder.h"
 
 namespace elliptical::run::testing {
 
 class RunTest : public ::testing::Test {
  protected:
-  RunTest();
   ~RunTest() override;
 
   RunPaths paths(const std::string& name) const { return {root_ / name}; }
@@ -28,7 +28,8 @@ class RunTest : public ::testing::Test {
   /// Weights and moments of a run's newest checkpoint as one string of bytes.
   std::string state_bytes(const std::string& name) const;
 
-  fs::path root_;
+  const test::TemporaryFolder folder_;
+  const fs::path root_ = folder_.path();
   std::vector<std::string> notices_;  ///< of all runs
 };
 
