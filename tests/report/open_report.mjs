@@ -30,6 +30,8 @@ function look() {
     const canvas = plot.querySelector("canvas");
     plots[plot.id.replace("plot-", "")] = {
       marks: plot.querySelectorAll(".mark-group path, .mark-symbol path, .mark-rule line, .mark-line path, .mark-rect path").length,
+      // A symbol without an area is filled with nothing.
+      points: [...plot.querySelectorAll(".mark-symbol path")].filter((point) => point.getBBox().width > 0 && point.getBBox().height > 0).length,
       picture: canvas ? canvas.toDataURL() : plot.querySelector("svg")?.outerHTML ?? "",
       text: plot.textContent, empty: plot.classList.contains("empty"), label: plot.getAttribute("aria-label")};
   }

@@ -67,6 +67,14 @@ def test_every_chart_is_drawn(twelve):
 
 
 @needs_chromium
+def test_one_seed_has_points_without_intervals(tmp_path):
+    (page,) = open_report(make_report(made_runs.write_comparison(tmp_path / "runs", seeds=1)))
+    num_methods = len(made_runs.METHODS)
+    for name in ("difference-0", "difference-1", "matched-0"):
+        assert page["plots"][name]["points"] == num_methods - 1, name
+
+
+@needs_chromium
 def test_selectors_change_what_is_drawn(twelve):
     before, after = open_report(
         twelve, LOOK,
