@@ -25,10 +25,11 @@
 
 namespace elliptical::tasks {
 
+class Classifier;
 class EvalSet;
 
 struct Batch {
-  at::Tensor input;       ///< what the model gets: tokens (B, N), pictures (B, 3, H, W)
+  at::Tensor input;       ///< what the model gets: tokens (B, N), pixels (B, 3, H, W) in [0, 1]
   at::Tensor target;      ///< what it should say
   at::Tensor category;    ///< per target, kinds of targets that are scored apart; may be undefined
   int64_t num_units = 0;  ///< tokens or pictures in it, for rates
@@ -95,6 +96,8 @@ class Task {
   virtual void score(const Batch& batch, Scores& scores, Dump* dump) = 0;
   /// The metrics that the sums amount to: value, count, name; labels are filled in by the caller.
   virtual std::vector<Record> metrics(const Scores& scores) const = 0;
+  /// What attacks need of it; null where a task has no pictures.
+  virtual Classifier* classifier() { return nullptr; }
   /// Of undamaged data of the split that the options name; nothing where a task has none.
   virtual std::optional<Snapshot> snapshot(Options&) { return std::nullopt; }
 };

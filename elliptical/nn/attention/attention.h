@@ -42,9 +42,11 @@ struct AttentionContext {
   bool training = false;
   std::optional<at::Tensor> key_lengths;  ///< (B) int64: tokens from there on are padding
   RandomKey random{0};                    ///< of this pass: dropout, random controls
-  /// Overrides the scope of the metric, to evaluate a model with another one than it was trained
-  /// with.
+  /// These override what the model was trained with: the scope of the metric, its estimator (of a
+  /// metric that reads tokens), and whether gradients flow through it.
   std::optional<ops::MetricScope> metric_scope;
+  std::optional<ops::MetricEstimator> metric_estimator;
+  std::optional<bool> gradient_through_metric;
 
   int64_t layer = 0;  ///< index of the attention layer that runs
   /// The layer before: what the metric is read off; undefined in the first layer.

@@ -75,28 +75,33 @@ bool MetricSource::has_one_row() const {
 at::Tensor MetricSource::of_sequence(const HeadMixer::Heads& heads,
                                      const AttentionContext& context) const {
   const MetricFields& from = options_.metric;
-  ops::MetricOptions call{.estimator = from.estimator,
-                          .scope = context.metric_scope.value_or(scope_),
-                          .scaling = from.scaling,
-                          .delta = from.delta,
-                          .differentiable = options_.gradient_through_metric,
-                          .attenuation = from.attenuation,
-                          .step = from.step,
-                          .is_causal = context.is_causal,
-                          .scale = logit_scale_,
-                          .query_stride = from.query_stride,
-                          .low = from.low,
-                          .seed = from.seed,
-                          .value = from.value.value_or(1.0),
-                          .lengths = context.key_lengths};
+  // A control that looks at no token stays what it is.
+  const MetricEstimator estimator = reads_tokens(from.estimator)
+                                        ? context.metric_estimator.value_or(from.estimator)
+                                        : from.estimator;
+  ops::MetricOptions call{
+      .estimator = estimator,
+      .scope = context.metric_scope.value_or(scope_),
+      .scaling = from.scaling,
+      .delta = from.delta,
+      .differentiable = context.gradient_through_metric.value_or(options_.gradient_through_metric),
+      .attenuation = from.attenuation,
+      .step = from.step,
+      .is_causal = context.is_causal,
+      .scale = logit_scale_,
+      .query_stride = from.query_stride,
+      .low = from.low,
+      .seed = from.seed,
+      .value = from.value.value_or(1.0),
+      .lengths = context.key_lengths};
   // One row serves all tokens of a control that looks at none.
-  if (!reads_tokens(from.estimator)) call.scope = MetricScope::kSequence;
+  if (!reads_tokens(estimator)) call.scope = MetricScope::kSequence;
   if (temperature_.defined()) call.temperature = temperature_;
-  if (from.estimator == MetricEstimator::kRandom) {
+  if (estimator == MetricEstimator::kRandom) {
     call.generator = at::detail::createCPUGenerator(context.seed("metric"));
   }
   ops::MetricInputs inputs{.v = heads.v_new, .q = heads.q, .k = heads.k};
-  if (reads_tokens(from.estimator)) {
+  if (reads_tokens(estimator)) {
     inputs.v_prev = context.previous_v;
     inputs.q_prev = context.previous_q;
   }
