@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "bench/line_process.h"
+#include "elliptical/base/config.h"
 #include "elliptical/base/random.h"
 #include "elliptical/models/lm.h"
 #include "elliptical/ops/adam.h"
@@ -125,6 +126,12 @@ class TorchTrainer : public Trainer {
 
 }  // namespace
 
+ChosenOptions measured_attention(const std::string& name) {
+  ChosenOptions chosen(nn::attention_choices(), name);
+  if (name == "spkde") apply_overrides({"lookahead=true"}, fields_of(chosen));
+  return chosen;
+}
+
 models::LmOptions lm_options(const TrainingCase& shape, const std::string& attention) {
   models::LmOptions options;
   options.num_layers = shape.num_layers;
@@ -134,7 +141,7 @@ models::LmOptions lm_options(const TrainingCase& shape, const std::string& atten
   options.window = shape.window;
   options.dropout = shape.dropout;
   if (!shape.cutoffs.empty()) options.cutoffs = shape.cutoffs;
-  options.attention = ChosenOptions(nn::attention_choices(), attention);
+  options.attention = measured_attention(attention);
   return options;
 }
 

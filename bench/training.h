@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "bench/measure.h"
+#include "elliptical/base/options.h"
 
 namespace elliptical::models {
 struct LmOptions;
@@ -29,6 +30,10 @@ struct TrainingCase {
 
   int64_t num_tokens() const { return batch * window; }
 };
+
+/// A variant with its default options. One without a sound causal form is told that it may see the
+/// future: what it costs is worth knowing all the same.
+ChosenOptions measured_attention(const std::string& name);
 
 /// Our model of that shape, with one of our attention variants.
 models::LmOptions lm_options(const TrainingCase& shape, const std::string& attention);

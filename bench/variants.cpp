@@ -20,8 +20,7 @@ int64_t layer_memory(const TrainingCase& shape, const std::string& attention, in
                                        .layer = 1,
                                        .num_layers = 2,
                                        .window = N};
-  const auto layer =
-      nn::make_attention(ChosenOptions(nn::attention_choices(), attention), layer_shape);
+  const auto layer = nn::make_attention(measured_attention(attention), layer_shape);
   const RandomKey key(1);
   const auto normal = [&](at::IntArrayRef sizes, const char* purpose) {
     at::Tensor x = torch::empty(sizes);

@@ -28,12 +28,16 @@ int report(const Arguments& arguments) {
   app.add_option("--reference", comparison_options.reference,
                  "name of the runs that others are compared with")
       ->capture_default_str();
+  std::filesystem::path bench;
+  app.add_option("--bench", bench,
+                 "output of `elliptical bench --what variants --format json`, to be drawn, too");
   app.add_option("--title", options.title, "heading of the report")->capture_default_str();
   if (!parse(app, arguments)) return 0;
 
   for (const std::string& argument : arguments) {
     options.command += " " + elliptical::report::shell_word(argument);
   }
+  if (!bench.empty()) options.bench = elliptical::report::read_variant_bench(bench);
   const auto collection = elliptical::report::read_runs(folders);
   const auto comparison = elliptical::report::compare_runs(collection.runs, comparison_options);
   const std::string page = elliptical::report::make_report(collection, comparison, options);

@@ -85,7 +85,12 @@ std::string make_report(const RunCollection& collection,
   add_loss_data(runs, methods, tables, problems);
   add_metric_data(runs, chosen, tables);
   const json snapshots = read_snapshots(runs, first_runs(runs, methods), problems);
-  const ChartGroups charts = make_charts(comparison, methods, tables, !snapshots.empty());
+  ChartGroups charts = make_charts(comparison, methods, tables, !snapshots.empty());
+  if (options.bench) {
+    charts.costs = variant_charts(*options.bench);
+    tables.emplace("variant_times", options.bench->times);
+    tables.emplace("variant_memory", options.bench->memory);
+  }
   const NumberList numbers = list_numbers(runs);
 
   json data = {{"charts", json::object()},
@@ -93,8 +98,9 @@ std::string make_report(const RunCollection& collection,
                {"runs", runs_json(runs)},
                {"snapshots", snapshots},
                {"tables", json::object()}};
-  for (const auto* group : {&charts.differences, &charts.to_matched, &charts.perplexities,
-                            &charts.losses, &charts.speeds, &charts.metric, &charts.snapshots}) {
+  for (const auto* group :
+       {&charts.differences, &charts.to_matched, &charts.perplexities, &charts.losses,
+        &charts.speeds, &charts.costs, &charts.metric, &charts.snapshots}) {
     add_charts(*group, data["charts"]);
   }
   for (const auto& [name, table] : tables) data["tables"][name] = table.to_json();
@@ -113,6 +119,14 @@ std::string make_report(const RunCollection& collection,
         charts.perplexities);
     body += loss_section(charts.losses);
     body += chart_section("Speed", "Measured while training.", charts.speeds);
+  }
+  if (options.bench) {
+    body += chart_section("What attention variants cost",
+                          "Measured by `elliptical bench --what variants` on " +
+                              escape_html(options.bench->machine) + ".",
+                          charts.costs);
+  }
+  if (!runs.empty()) {
     body += head_section(charts);
     body += number_section(numbers.rows.size(), numbers.num_all);
   }

@@ -5,10 +5,12 @@
 // from running, should a name of somebody else's ever slip through the escaping.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "elliptical/report/comparison.h"
 #include "elliptical/report/run_data.h"
+#include "elliptical/report/variant_bench.h"
 
 namespace elliptical::report {
 
@@ -16,6 +18,7 @@ struct ReportOptions {
   std::string title = "Elliptical report";
   std::string command = "elliptical report";  ///< how this report was asked for
   std::string version;                        ///< of the program
+  std::optional<VariantBench> bench;          ///< what attention variants cost
 };
 
 std::string make_report(const RunCollection& collection,

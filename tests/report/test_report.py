@@ -66,6 +66,34 @@ def test_every_chart_is_drawn(twelve):
     print(f"interactive after {page['ready']} ms, {twelve.stat().st_size / 1e6:.1f} MB")
 
 
+VARIANT = {
+    "what": "variants", "attention": "softmax", "refusal": "", "min_s": 0.05, "median_s": 0.06, "ratio_min": 1.0,
+    "ratio_median": 1.0, "peak_bytes_1024": 1 << 20, "peak_bytes_4096": 1 << 22, "cpu": HOSTILE, "threads": 2,
+    "simd": "avx2", "torch": "2.13.0",
+}
+
+
+@needs_chromium
+def test_costs_of_variants_are_drawn(tmp_path):
+    refused = {**VARIANT, "attention": "other", "refusal": "needs more", "min_s": None, "ratio_min": None}
+    rows = [VARIANT, {**VARIANT, "attention": "performer", "ratio_min": 1.9, "peak_bytes_4096": 1 << 23}, refused]
+    file = tmp_path / "bench.json"
+    file.write_text(json.dumps(rows))
+    (page,) = open_report(make_report(made_runs.write_comparison(tmp_path / "runs", seeds=1), "--bench", file))
+    assert "performer" in page["plots"]["variant-time"]["text"] and "1.90" in page["plots"]["variant-time"]["text"]
+    assert page["plots"]["variant-memory"]["points"] == 4 + 2  # the legend has two
+    assert "other" not in page["plots"]["variant-memory"]["text"]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "3", '[{"what": "attention"}]', '[{"what": "variants"}]'])
+def test_other_files_are_no_bench(tmp_path, elliptical, text):
+    file = tmp_path / "bench.json"
+    file.write_text(text)
+    result = elliptical("report", tmp_path, "--bench", file, "-o", tmp_path / "report.html")
+    assert result.returncode == 1 and result.stderr.count("\n") == 1
+    assert f"{file}: must be what `elliptical bench --what variants --format json` prints" in result.stderr
+
+
 @needs_chromium
 def test_one_seed_has_points_without_intervals(tmp_path):
     (page,) = open_report(make_report(made_runs.write_comparison(tmp_path / "runs", seeds=1)))

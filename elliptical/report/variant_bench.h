@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+//
+// What `elliptical bench --what variants --format json` wrote, as two charts: the time of a
+// training step relative to softmax attention, and the memory of one layer over the number of
+// tokens.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "elliptical/report/charts.h"
+
+namespace elliptical::report {
+
+struct VariantBench {
+  std::string machine;  ///< what it was measured on
+  DataTable times{{"attention", "milliseconds", "ratio", "ratio_median"}};
+  DataTable memory{{"attention", "tokens", "mebibytes"}};
+};
+
+/// Throws DataError when the file is not such a list.
+VariantBench read_variant_bench(const std::filesystem::path& path);
+
+/// Draw the tables "variant_times" and "variant_memory".
+std::vector<Chart> variant_charts(const VariantBench& bench);
+
+}  // namespace elliptical::report
