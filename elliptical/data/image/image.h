@@ -4,6 +4,7 @@
 // resizes, augments or damages pictures works on this; models get float tensors in [0, 1].
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
