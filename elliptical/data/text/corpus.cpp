@@ -64,17 +64,6 @@ std::string lines_of_split(const std::string& text, Split wanted, const std::str
 
 }  // namespace
 
-std::string to_string(Split split) {
-  return split == Split::kTrain ? "train" : split == Split::kValid ? "valid" : "test";
-}
-
-Split split_from_string(const std::string& name) {
-  for (const Split split : kSplits) {
-    if (to_string(split) == name) return split;
-  }
-  throw UsageError("split: " + unknown_name(name, {"train", "valid", "test"}));
-}
-
 Corpus::Corpus(TextSource source, int64_t max_words)
     : source_(std::move(source)), vocabulary_({std::string(kEosWord), std::string(kUnkWord)}, "") {
   for (const Split split : kSplits) {

@@ -17,15 +17,10 @@
 #include <string>
 #include <vector>
 
+#include "elliptical/data/split.h"
 #include "elliptical/data/text/vocabulary.h"
 
 namespace elliptical::data {
-
-enum class Split { kTrain, kValid, kTest };
-std::string to_string(Split split);
-/// Throws UsageError for anything but train, valid, test.
-Split split_from_string(const std::string& name);
-inline constexpr std::array kSplits = {Split::kTrain, Split::kValid, Split::kTest};
 
 /// The raw text of three splits.
 struct TextSource {
