@@ -9,21 +9,15 @@
 namespace elliptical::nn {
 namespace {
 
-constexpr double kNormEps = 1e-5;
-
 at::Tensor add_and_norm(const at::Tensor& x,
                         const std::optional<at::Tensor>& bias,
                         const at::Tensor& residual,
                         const Norm& norm,
                         ops::ElementDropout dropout) {
-  return ops::residual_dropout_norm(x, bias, residual, norm.weight, norm.bias, kNormEps, dropout);
+  return ops::residual_dropout_norm(x, bias, residual, norm.weight, norm.bias, norm.eps, dropout);
 }
 
 }  // namespace
-
-Norm::Norm(int64_t dim)
-    : weight(register_parameter("weight", torch::empty({dim}))),
-      bias(register_parameter("bias", torch::empty({dim}))) {}
 
 PostNormBlock::PostNormBlock(std::shared_ptr<Attention> attention,
                              int64_t dim,

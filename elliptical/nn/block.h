@@ -8,15 +8,9 @@
 
 #include "elliptical/nn/attention/attention.h"
 #include "elliptical/nn/feedforward/mlp.h"
+#include "elliptical/nn/norm.h"
 
 namespace elliptical::nn {
-
-/// Weight and bias of a layer norm; the norm itself is fused with what comes before.
-class Norm : public torch::nn::Module {
- public:
-  explicit Norm(int64_t dim);
-  at::Tensor weight, bias;
-};
 
 class PostNormBlock : public torch::nn::Module {
  public:

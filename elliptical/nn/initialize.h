@@ -14,4 +14,7 @@ namespace elliptical::nn {
 /// Fills a contiguous float tensor with N(mean, std^2).
 void fill_normal(at::Tensor& tensor, double mean, double std, RandomKey key);
 
+/// Fills a contiguous float tensor with numbers uniform in [-bound, bound).
+void fill_uniform(at::Tensor& tensor, double bound, RandomKey key);
+
 }  // namespace elliptical::nn

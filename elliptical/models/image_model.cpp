@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+#include "elliptical/models/image_model.h"
+
+#include <torch/torch.h>
+
+#include <cmath>
+
+#include "elliptical/nn/initialize.h"
+
+namespace elliptical::models {
+namespace {
+
+constexpr double kInitialStd = 0.02;
+
+}  // namespace
+
+void ImageModelOptions::visit_common(FieldList& fields, const char* drop_path_help) {
+  fields.add("image_size", image_size, "height and width of the pictures that the model reads",
+             at_least(1));
+  fields.add("drop_path", drop_path, drop_path_help, below(0, 1));
+  fields.add_group("attention", attention);
+}
+
+ImageLogits ImageModel::heads(const at::Tensor& pixels, nn::AttentionContext& context) {
+  const int64_t size = options().image_size;
+  TORCH_CHECK_VALUE(
+      pixels.dim() == 4 && pixels.size(1) == 3 && pixels.size(2) == size && pixels.size(3) == size,
+      name(), ": pixels must be (B, 3, ", size, ", ", size, "), got ", pixels.sizes());
+  context.is_causal = false;
+  context.layer = 0;
+  context.previous_q = context.previous_v = at::Tensor();
+  return run(pixels, context);
+}
+
+void ImageModel::initialize(uint64_t seed) {
+  const at::NoGradGuard no_grad;
+  const RandomKey weights = RandomKey(seed).derive("weights");
+  auto parameters = named_parameters();
+  for (auto& item : parameters) {
+    const std::string& name = item.key();
+    at::Tensor& parameter = item.value();
+    const RandomKey key = weights.derive(name);
+    if (initialize_parameter(name, parameter, key)) continue;
+    const std::string last = name.substr(name.rfind('.') + 1);
+    if (last == "weight" && parameter.dim() == 1) {
+      parameter.fill_(1.0);
+    } else if ((last == "weight" && parameter.dim() == 2) || last == "cls_token" ||
+               last == "dist_token" || last == "pos_embed") {
+      nn::fill_normal(parameter, 0.0, kInitialStd, key);
+    } else if (last == "weight" || last == "bias") {
+      const at::Tensor* weight =
+          parameters.find(name.substr(0, name.size() - last.size()) + "weight");
+      if (weight != nullptr && weight->dim() == 4) {
+        const auto num_inputs = static_cast<double>(weight->numel() / weight->size(0));
+        nn::fill_uniform(parameter, 1.0 / std::sqrt(num_inputs), key);
+      } else {
+        parameter.zero_();
+      }
+    }
+  }
+}
+
+std::map<std::string, LabelValue> ImageModel::labels() const {
+  std::map<std::string, LabelValue> all = last_attention().labels();
+  all.merge(own_labels());
+  all["attention"] = options().attention.name();
+  all["model"] = std::string(name());
+  return all;
+}
+
+int64_t ImageModel::num_parameters() const {
+  int64_t count = 0;
+  for (const at::Tensor& parameter : parameters()) count += parameter.numel();
+  return count;
+}
+
+}  // namespace elliptical::models

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+//
+// What every model that tells pictures apart is to the rest of the program: normalized pixels
+// (B, 3, H, W) in, logits (B, K) out. Models stand in one table (table.cpp) and are chosen by name.
+#pragma once
+
+#include <torch/nn/module.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "elliptical/base/options.h"
+#include "elliptical/nn/attention/attention.h"
+
+namespace elliptical::models {
+
+/// Options that all of them have.
+struct ImageModelOptions : Options {
+  int64_t image_size = 224;  ///< height and width of what the model reads
+  double drop_path = 0.1;
+  ChosenOptions attention{nn::attention_choices(), "elliptical"};
+
+ protected:
+  /// `drop_path_help` says how the probability depends on depth.
+  void visit_common(FieldList& fields, const char* drop_path_help);
+};
+
+/// What a model says about B pictures.
+struct ImageLogits {
+  at::Tensor logits;     ///< (B, K); of a distilled model in evaluation, the mean of both heads
+  at::Tensor distilled;  ///< (B, K), of the distillation head in training; undefined otherwise
+};
+
+class ImageModel : public torch::nn::Module {
+ public:
+  /// The caller sets training, random, trace and what else he wants of `context`; the layers are
+  /// counted here. Throws c10::ValueError when the pixels do not fit.
+  ImageLogits heads(const at::Tensor& pixels, nn::AttentionContext& context);
+  at::Tensor forward(const at::Tensor& pixels, nn::AttentionContext& context) {
+    return heads(pixels, context).logits;
+  }
+
+  /// Every parameter as a function of the seed and its name: matrices, tokens and positions
+  /// N(0, 0.02^2), convolutions uniform up to 1 / sqrt(inputs of an output), biases 0, norms 1 and
+  /// 0. What else there is keeps the value it was made with.
+  void initialize(uint64_t seed);
+
+  /// Facts for records: model, attention and its labels.
+  std::map<std::string, LabelValue> labels() const;
+  int64_t num_parameters() const;
+  int64_t num_classes() const { return num_classes_; }
+  virtual const ImageModelOptions& options() const = 0;
+  virtual int64_t num_tokens() const = 0;  ///< that attention sees, in the first layer
+
+ protected:
+  explicit ImageModel(int64_t num_classes) : num_classes_(num_classes) {}
+
+  virtual ImageLogits run(const at::Tensor& pixels, nn::AttentionContext& context) = 0;
+  virtual const char* name() const = 0;  ///< in the table
+  virtual std::map<std::string, LabelValue> own_labels() const { return {}; }
+  /// The attention of the last layer: the first one has no metric.
+  virtual const nn::Attention& last_attention() const = 0;
+  /// First values that are not the common ones; true where it set them.
+  virtual bool initialize_parameter(const std::string&, at::Tensor&, RandomKey) { return false; }
+
+ private:
+  const int64_t num_classes_;
+};
+
+/// One line of the table of models.
+struct ImageModelEntry {
+  const char* name;
+  const char* description;                     ///< one true sentence
+  std::unique_ptr<Options> (*make_options)();  ///< derived from ImageModelOptions
+  std::shared_ptr<ImageModel> (*make)(const Options& options, int64_t num_classes);
+};
+
+/// All models, sorted by name, and the same as choices for ChosenOptions.
+const std::vector<ImageModelEntry>& image_model_table();
+const std::vector<OptionsEntry>& image_model_choices();
+
+/// Builds the chosen model. Throws ConfigError when the options do not go together. Parameters have
+/// no values yet: `initialize` or a file gives them.
+std::shared_ptr<ImageModel> make_image_model(const ChosenOptions& chosen, int64_t num_classes);
+
+}  // namespace elliptical::models

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#include <torch/torch.h>
+
+#include "elliptical/models/image_model.h"
+#include "elliptical/models/vit.h"
+
+namespace elliptical::models {
+namespace {
+
+template <class T>
+std::unique_ptr<Options> make_options() {
+  return std::make_unique<T>();
+}
+
+template <class Model, class ModelOptions>
+std::shared_ptr<ImageModel> make(const Options& options, int64_t num_classes) {
+  return std::make_shared<Model>(dynamic_cast<const ModelOptions&>(options), num_classes);
+}
+
+}  // namespace
+
+const std::vector<ImageModelEntry>& image_model_table() {
+  static const std::vector<ImageModelEntry> table{
+      {.name = "vit",
+       .description = "vision transformer on patches of pixels (DeiT), plain or distilled",
+       .make_options = make_options<VitOptions>,
+       .make = make<Vit, VitOptions>},
+  };
+  return table;
+}
+
+const std::vector<OptionsEntry>& image_model_choices() {
+  static const std::vector<OptionsEntry> choices = [] {
+    std::vector<OptionsEntry> list;
+    for (const ImageModelEntry& entry : image_model_table()) {
+      list.push_back({entry.name, entry.description, entry.make_options});
+    }
+    return list;
+  }();
+  return choices;
+}
+
+std::shared_ptr<ImageModel> make_image_model(const ChosenOptions& chosen, int64_t num_classes) {
+  for (const ImageModelEntry& entry : image_model_table()) {
+    if (entry.name == chosen.name()) return entry.make(chosen.get<Options>(), num_classes);
+  }
+  TORCH_CHECK(false, "models: no model is called \"", chosen.name(), "\"");
+}
+
+}  // namespace elliptical::models

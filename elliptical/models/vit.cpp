@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+#include "elliptical/models/vit.h"
+
+#include <torch/torch.h>
+
+#include <array>
+#include <cmath>
+
+#include "elliptical/base/errors.h"
+#include "elliptical/nn/feedforward/gelu_mlp.h"
+
+namespace elliptical::models {
+namespace {
+
+struct Size {
+  const char* name;
+  int64_t dim, num_layers, num_heads;
+};
+constexpr std::array kSizes = {Size{"tiny", 192, 12, 3}, Size{"small", 384, 12, 6},
+                               Size{"base", 768, 12, 12}};
+
+void check(const VitOptions& options) {
+  if (options.image_size % options.patch_size != 0) {
+    throw ConfigError("model: image_size must be a multiple of patch_size, got image_size = " +
+                      std::to_string(options.image_size) +
+                      ", patch_size = " + std::to_string(options.patch_size));
+  }
+}
+
+}  // namespace
+
+void VitOptions::visit(FieldList& fields) {
+  std::vector<std::string> names;
+  for (const Size& known : kSizes) names.emplace_back(known.name);
+  fields.add_choice("size",
+                    {.names = std::move(names),
+                     .get = [this] { return size; },
+                     .set = [this](const std::string& name) { use_size(name); },
+                     .selects_fields = true},
+                    "defaults of dim, num_layers and num_heads: those of DeiT");
+  fields.add("patch_size", patch_size, "height and width of the pixels that one token reads",
+             at_least(1));
+  fields.add("dim", dim, "width C of the tokens", at_least(1));
+  fields.add("num_layers", num_layers, "blocks", at_least(1));
+  fields.add("num_heads", num_heads, "heads per layer; they share the width", at_least(1));
+  fields.add("feedforward_ratio", feedforward_ratio, "width inside a feed-forward layer / dim",
+             above(0));
+  fields.add("distilled", distilled, "a second token and head that learn from a teacher");
+  visit_common(fields,
+               "probability to leave out a branch of the last block, in training; the first one "
+               "has 0, those between lie on a line");
+}
+
+std::unique_ptr<Options> VitOptions::clone() const { return std::make_unique<VitOptions>(*this); }
+
+void VitOptions::use_size(const std::string& name) {
+  for (const Size& known : kSizes) {
+    if (known.name != name) continue;
+    size = name;
+    dim = known.dim;
+    num_layers = known.num_layers;
+    num_heads = known.num_heads;
+  }
+}
+
+Vit::Vit(const VitOptions& chosen, int64_t num_classes)
+    : ImageModel(num_classes), options_(chosen) {
+  check(options_);
+  const int64_t C = options_.dim, L = options_.num_layers;
+  const int64_t grid = options_.image_size / options_.patch_size;
+  const int64_t N = num_prefix_tokens() + grid * grid;
+  cls_token_ = register_parameter("cls_token", torch::empty({1, 1, C}));
+  if (options_.distilled) dist_token_ = register_parameter("dist_token", torch::empty({1, 1, C}));
+  pos_embed_ = register_parameter("pos_embed", torch::empty({1, N, C}));
+  patch_embed_ =
+      register_module("patch_embed", std::make_shared<nn::PatchEmbed>(options_.patch_size, C));
+  torch::nn::ModuleList list = register_module("blocks", torch::nn::ModuleList());
+  const auto hidden_dim =
+      static_cast<int64_t>(std::lround(static_cast<double>(C) * options_.feedforward_ratio));
+  for (int64_t layer = 0; layer < L; ++layer) {
+    const nn::AttentionShape shape{.dim = C,
+                                   .num_heads = options_.num_heads,
+                                   .qkv_bias = true,
+                                   .out_bias = true,
+                                   .layer = layer,
+                                   .num_layers = L,
+                                   .window = N};
+    const double depth = L > 1 ? static_cast<double>(layer) / static_cast<double>(L - 1) : 0.0;
+    blocks_.push_back(std::make_shared<nn::PreNormBlock>(
+        nn::make_attention(options_.attention, shape), std::make_shared<nn::GeluMlp>(C, hidden_dim),
+        C, nn::PreNormBlock::Options{.drop_path = options_.drop_path * depth}));
+    list->push_back(blocks_.back());
+  }
+  norm_ = register_module("norm", std::make_shared<nn::Norm>(C, nn::kPreNormEps));
+  head_ = register_module("head", std::make_shared<nn::Linear>(C, num_classes, true));
+  if (options_.distilled) {
+    head_dist_ = register_module("head_dist", std::make_shared<nn::Linear>(C, num_classes, true));
+  }
+}
+
+at::Tensor Vit::embed(const at::Tensor& pixels) const {
+  const int64_t B = pixels.size(0), C = options_.dim;
+  std::vector<at::Tensor> tokens{cls_token_.expand({B, 1, C})};
+  if (dist_token_.defined()) tokens.push_back(dist_token_.expand({B, 1, C}));
+  tokens.push_back(patch_embed_->forward(pixels));
+  return at::cat(tokens, 1) + pos_embed_;
+}
+
+ImageLogits Vit::run(const at::Tensor& pixels, nn::AttentionContext& context) {
+  nn::ResidualStream stream{.x = embed(pixels), .normed = {}};
+  stream.normed = blocks_.front()->norm1().forward(stream.x);
+  for (size_t layer = 0; layer < blocks_.size(); ++layer) {
+    const bool is_last = layer + 1 == blocks_.size();
+    const nn::Norm& next = is_last ? *norm_ : blocks_[layer + 1]->norm1();
+    // Nobody reads the patches behind the last attention.
+    stream = blocks_[layer]->forward(stream, next, context,
+                                     is_last ? std::optional(num_prefix_tokens()) : std::nullopt);
+    ++context.layer;
+  }
+  const at::Tensor logits = head_->forward(stream.normed.select(1, 0));
+  if (!options_.distilled) return {.logits = logits, .distilled = {}};
+  const at::Tensor distilled = head_dist_->forward(stream.normed.select(1, 1));
+  if (context.training) return {.logits = logits, .distilled = distilled};
+  return {.logits = (logits + distilled) / 2.0, .distilled = {}};
+}
+
+std::map<std::string, LabelValue> Vit::own_labels() const {
+  return {{"distilled", options_.distilled},
+          {"num_heads", options_.num_heads},
+          {"size", options_.size}};
+}
+
+}  // namespace elliptical::models

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+#include "elliptical/nn/feedforward/gelu_mlp.h"
+
+#include <torch/torch.h>
+
+namespace elliptical::nn {
+
+GeluMlp::GeluMlp(int64_t dim, int64_t hidden_dim)
+    : fc1_(register_module("fc1", std::make_shared<Linear>(dim, hidden_dim, true))),
+      fc2_(register_module("fc2", std::make_shared<Linear>(hidden_dim, dim, true))) {}
+
+at::Tensor GeluMlp::forward(const at::Tensor& x, const AttentionContext&) {
+  return fc2_->forward(at::gelu(fc1_->forward(x)));
+}
+
+}  // namespace elliptical::nn

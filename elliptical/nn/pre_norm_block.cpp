@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+#include "elliptical/nn/pre_norm_block.h"
+
+#include <torch/torch.h>
+
+#include "elliptical/nn/drop_path.h"
+
+namespace elliptical::nn {
+namespace {
+
+/// x + factors * gamma * branch, and its norm.
+ResidualStream add_and_norm(const at::Tensor& x,
+                            const at::Tensor& branch,
+                            const at::Tensor& gamma,
+                            const std::optional<at::Tensor>& factors,
+                            const Norm& norm) {
+  at::Tensor scaled = gamma.defined() ? branch * gamma : branch;
+  if (factors) scaled = scaled * *factors;
+  const at::Tensor sum = x + scaled;
+  return {sum, norm.forward(sum)};
+}
+
+}  // namespace
+
+PreNormBlock::PreNormBlock(std::shared_ptr<Attention> attention,
+                           std::shared_ptr<ChannelMixer> mlp,
+                           int64_t dim,
+                           Options options)
+    : norm1_(register_module("norm1", std::make_shared<Norm>(dim, kPreNormEps))),
+      attn_(register_module("attn", std::move(attention))),
+      norm2_(register_module("norm2", std::make_shared<Norm>(dim, kPreNormEps))),
+      mlp_(register_module("mlp", std::move(mlp))),
+      drop_path_(options.drop_path) {
+  if (options.scale_branches) {
+    gamma1_ = register_parameter("gamma1", torch::ones({dim}));
+    gamma2_ = register_parameter("gamma2", torch::ones({dim}));
+  }
+}
+
+ResidualStream PreNormBlock::forward(const ResidualStream& in,
+                                     const Norm& next,
+                                     AttentionContext& context,
+                                     std::optional<int64_t> num_kept) {
+  at::Tensor x = in.x, mixed = attn_->forward(in.normed, context);
+  if (num_kept) {
+    TORCH_CHECK(mlp_->is_tokenwise(), "pre-norm block: its mlp reads all tokens");
+    x = x.narrow(1, 0, *num_kept);
+    mixed = mixed.narrow(1, 0, *num_kept);
+  }
+  const ResidualStream middle = add_and_norm(
+      x, mixed, gamma1_, drop_path_factors(x, drop_path_, context, "attention path"), *norm2_);
+  return add_and_norm(middle.x, mlp_->forward(middle.normed, context), gamma2_,
+                      drop_path_factors(x, drop_path_, context, "feedforward path"), next);
+}
+
+}  // namespace elliptical::nn
