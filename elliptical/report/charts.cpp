@@ -17,14 +17,6 @@ json method_axis(const std::vector<std::string>& methods) {
   return y;
 }
 
-json method_colour(const std::vector<std::string>& methods, bool legend) {
-  json colour = {{"field", "method"}, {"type", "nominal"}, {"scale", {{"domain", methods}}}};
-  colour["legend"] = legend && methods.size() <= 12
-                         ? json{{"orient", "top"}, {"title", nullptr}, {"columns", "$columns"}}
-                         : json();
-  return colour;
-}
-
 bool has_measure(const DataTable& table, const std::string& measure) {
   return !table.rows_where("measure", measure).empty();
 }
@@ -102,7 +94,7 @@ json perplexity_spec(const std::string& measure, const std::vector<std::string>&
     layer["transform"] = filter;
     json& encoding = layer["encoding"];
     encoding["y"] = method_axis(methods);
-    encoding["color"] = method_colour(methods, false);
+    encoding["color"] = method_colour(methods, nullptr);
     if (!encoding.contains("x")) {
       encoding["x"] = {{"field", "value"}, {"type", "quantitative"}, {"title", "perplexity"}};
       encoding["tooltip"] = json::array({{{"field", "method"}}, {{"field", "value"}}});
@@ -112,7 +104,7 @@ json perplexity_spec(const std::string& measure, const std::vector<std::string>&
   return spec;
 }
 
-json pair_spec(const std::vector<std::string>& methods) {
+json pair_spec(const std::vector<std::string>& methods, const DataTable& means) {
   json spec = json::parse(R"json({
     "width": "container", "height": 300,
     "layer": [
@@ -131,7 +123,7 @@ json pair_spec(const std::vector<std::string>& methods) {
                     "y": {"field": "swapped", "type": "quantitative", "title": "perplexity, swapped words"},
                     "tooltip": [{"field": "method"}, {"field": "clean"}, {"field": "swapped"}]}}]})json");
   for (json& layer : spec["layer"]) {
-    layer["encoding"]["color"] = method_colour(methods, true);
+    layer["encoding"]["color"] = method_colour(methods, &means);
     for (const char* axis : {"x", "y"}) {
       layer["encoding"][axis]["scale"] = {{"zero", false}, {"nice", true}};
     }
@@ -139,7 +131,7 @@ json pair_spec(const std::vector<std::string>& methods) {
   return spec;
 }
 
-json loss_spec(const std::vector<std::string>& methods, bool has_bands) {
+json loss_spec(const std::vector<std::string>& methods, const DataTable& losses, bool has_bands) {
   json spec = json::parse(R"json({
     "width": "container", "height": 340, "data": {"name": "losses"},
     "encoding": {"x": {"field": "step", "type": "quantitative", "title": "training step", "axis": {"grid": false}}},
@@ -160,7 +152,7 @@ json loss_spec(const std::vector<std::string>& methods, bool has_bands) {
        "encoding": {"y": {"field": "value", "type": "quantitative"},
                     "tooltip": [{"field": "method"}, {"field": "kind"}, {"field": "step"},
                                 {"field": "value", "title": "nats"}]}}]})json");
-  for (json& layer : spec["layer"]) layer["encoding"]["color"] = method_colour(methods, true);
+  for (json& layer : spec["layer"]) layer["encoding"]["color"] = method_colour(methods, &losses);
   if (!has_bands) spec["layer"].erase(0);
   return spec;
 }
@@ -175,11 +167,26 @@ json speed_spec(const std::vector<std::string>& methods) {
       {"mark": {"type": "text", "align": "left", "dx": 5, "color": "var(--ink)"},
        "encoding": {"text": {"field": "value", "type": "quantitative", "format": ",.0f"}}}]})json");
   spec["encoding"]["y"] = method_axis(methods);
-  spec["layer"][0]["encoding"]["color"] = method_colour(methods, false);
+  spec["layer"][0]["encoding"]["color"] = method_colour(methods, nullptr);
   return spec;
 }
 
 }  // namespace
+
+json method_colour(const std::vector<std::string>& methods, const DataTable* table) {
+  json colour = {{"field", "method"}, {"type", "nominal"}, {"legend", nullptr}};
+  colour["scale"] = {{"domain", methods}};
+  if (table == nullptr) return colour;
+  json named = json::array();
+  for (const std::string& method : methods) {
+    if (!table->rows_where("method", method).empty()) named.push_back(method);
+  }
+  if (named.size() <= 12) {
+    colour["legend"] = {{"orient", "top"}, {"title", nullptr}, {"columns", "$columns"}};
+    colour["legend"]["values"] = named;
+  }
+  return colour;
+}
 
 ChartGroups make_charts(const Comparison& comparison,
                         const std::vector<std::string>& methods,
@@ -200,7 +207,7 @@ ChartGroups make_charts(const Comparison& comparison,
          .text =
              "Lower left is better. Small points: seeds; bars: one standard deviation over seeds.",
          .tables = {"pair_means", "pairs"},
-         .spec = pair_spec(methods)});
+         .spec = pair_spec(methods, data.at("pair_means"))});
   }
   for (size_t m = 0; m < comparison.measures.size(); ++m) {
     const std::string& measure = comparison.measures[m];
@@ -220,7 +227,7 @@ ChartGroups make_charts(const Comparison& comparison,
          .title = "Loss while training",
          .text = "Training loss averaged over ranges of steps; validation loss dashed.",
          .tables = {"losses"},
-         .spec = loss_spec(methods, has_bands)});
+         .spec = loss_spec(methods, losses, has_bands)});
   }
   if (!data.at("speeds").empty()) {
     groups.speeds.push_back(

@@ -312,6 +312,7 @@ void Comparer::note_gaps() {
        {std::pair(kMatchedConstant, "a gain may be that of a temperature"),
         std::pair(kNullTwin, "the floor is unknown")}) {
     if (!has_metric || methods_.contains(std::string(control))) continue;
+    if (control == kNullTwin && seeds.size() < 2) continue;  // nothing has an interval anyway
     result_.problems.push_back(std::string(control) + ": is missing, without it " + reason +
                                " (elliptical compare RECIPE --run DIR trains it)");
   }

@@ -45,18 +45,16 @@ json profile_spec() {
        "encoding": {"y": {"aggregate": "mean", "field": "value", "type": "quantitative"}}}]})json");
 }
 
-json drift_spec(const std::vector<std::string>& methods) {
+json drift_spec(const std::vector<std::string>& methods, const DataTable& drift) {
   json spec = json::parse(R"json({
     "width": "container", "height": 220, "data": {"name": "drift"},
     "mark": {"type": "line", "strokeWidth": 1.6, "point": {"size": 14}},
     "encoding": {
       "x": {"field": "step", "type": "quantitative", "title": "training step", "axis": {"grid": false}},
       "y": {"field": "value", "type": "quantitative", "title": "mean of the metric", "scale": {"zero": false}},
-      "color": {"field": "method", "type": "nominal",
-                "legend": {"orient": "top", "title": null, "columns": "$columns"}},
       "detail": {"field": "line"},
       "tooltip": [{"field": "method"}, {"field": "step"}, {"field": "value"}]}})json");
-  spec["encoding"]["color"]["scale"] = {{"domain", methods}};
+  spec["encoding"]["color"] = method_colour(methods, &drift);
   return spec;
 }
 
@@ -151,7 +149,7 @@ std::vector<Chart> metric_charts(const std::vector<std::string>& methods, const 
                       .title = "Drift of the metric",
                       .text = "Mean over layers, heads, tokens and coordinates while training.",
                       .tables = {"drift"},
-                      .spec = drift_spec(methods)});
+                      .spec = drift_spec(methods, data.at("drift"))});
   }
   if (!data.at("head_drift").empty()) {
     charts.push_back({.id = "head-drift",

@@ -140,8 +140,23 @@ TEST(Spkde, PaddingHasNoWeight) {
   const at::Tensor x = wave({1, 2, 9, 3}).to(torch::kDouble);
   const at::Tensor alone = projected_weights(x.narrow(2, 0, 5), {});
   const at::Tensor padded = projected_weights(x, {.lengths = torch::tensor({5})});
-  EXPECT_LE(max_difference(padded.narrow(0, 0, 5), alone), 1e-6);
-  EXPECT_EQ(padded.narrow(0, 5, 4).max().item<double>(), 0.0);
+  EXPECT_LE(max_difference(padded.narrow(2, 0, 5), alone), 1e-6);
+  EXPECT_EQ(padded.narrow(2, 5, 4).max().item<double>(), 0.0);
+}
+
+TEST(Spkde, HeadsMayHaveWeightsOfTheirOwn) {
+  const at::Tensor x = wave({2, 3, 9, 4}).to(torch::kDouble);
+  const at::Tensor lengths = torch::tensor({9, 6});
+  const at::Tensor w = projected_weights(x, {.per_head = true, .lengths = lengths});
+  ASSERT_EQ(w.sizes(), (std::vector<int64_t>{2, 3, 9}));
+  for (int64_t b = 0; b < 2; ++b) {
+    const auto length = lengths[b].item<int64_t>();
+    for (int64_t h = 0; h < 3; ++h) {
+      const at::Tensor points = x.narrow(0, b, 1).narrow(1, h, 1).narrow(2, 0, length);
+      EXPECT_TRUE(at::equal(w[b][h].narrow(0, 0, length), projected_weights(points, {})[0][0]));
+    }
+  }
+  EXPECT_EQ(w[1].narrow(1, 6, 3).abs().max().item<double>(), 0.0);
 }
 
 TEST(Spkde, EachOptionHasAnEffect) {
@@ -151,7 +166,8 @@ TEST(Spkde, EachOptionHasAnEffect) {
     return support::AttentionStack(spkde.options(), kTwoSided).forward(wave({B, N, H * D}));
   };
   const at::Tensor plain = output({});
-  for (const char* change : {"kernel_scale=0.1", "outliers=0.2", "distance=elliptical"}) {
+  for (const char* change :
+       {"kernel_scale=0.1", "outliers=0.2", "weights=per-head", "distance=elliptical"}) {
     EXPECT_FALSE(at::equal(output({change}), plain)) << change;
   }
   EXPECT_EQ(test::error_message<ConfigError>([&] { output({"outliers=1"}); }),

@@ -230,6 +230,9 @@ TEST(Comparison, MissingControlsAreNamed) {
                    "(elliptical compare RECIPE --run DIR trains it)",
                    "null twin: is missing, without it the floor is unknown (elliptical compare "
                    "RECIPE --run DIR trains it)"}));
+  // Of one seed nothing has an interval that a null twin could question.
+  EXPECT_EQ(compare_runs(make_runs({{"elliptical", {3.9}}, {"softmax", {4.0}}})).problems.size(),
+            1U);
   EXPECT_EQ(compare_runs(make_runs({{"softmax", {4.0, 4.1}}})).problems, Lines());
 }
 

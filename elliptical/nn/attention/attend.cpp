@@ -15,23 +15,28 @@ namespace {
 /// The probabilities, (B, H, N, M); rows that see nothing are 0.
 at::Tensor probabilities(const HeadMixer::Heads& heads,
                          const std::optional<at::Tensor>& metric,
-                         const ops::AttentionOptions& options) {
-  const int64_t N = heads.q.size(2), M = heads.k.size(2);
+                         const AttendOptions& options,
+                         const AttentionContext& context) {
   const double scale =
       options.scale.value_or(1.0 / std::sqrt(static_cast<double>(heads.q.size(3))));
   const at::Tensor q = (metric ? heads.q * *metric : heads.q) * scale;
-  at::Tensor seen = at::ones({N, M}, at::kBool);
-  if (options.is_causal) seen = seen.tril(M - N);
-  if (options.key_lengths) {
-    const at::Tensor real = at::arange(M) < options.key_lengths->unsqueeze(-1);  // (B, M)
-    seen = seen.logical_and(real.unsqueeze(1).unsqueeze(1));
-  }
+  const at::Tensor seen = visible_keys(heads.q.size(2), heads.k.size(2), context);
   const at::Tensor logits = at::where(seen, q.matmul(heads.k.transpose(-2, -1)),
                                       -std::numeric_limits<double>::infinity());
   return at::where(seen, logits.softmax(-1), 0.0);
 }
 
 }  // namespace
+
+at::Tensor visible_keys(int64_t num_queries, int64_t num_keys, const AttentionContext& context) {
+  at::Tensor seen = at::ones({num_queries, num_keys}, at::kBool);
+  if (context.is_causal) seen = seen.tril(num_keys - num_queries);
+  if (context.key_lengths) {
+    const at::Tensor real = at::arange(num_keys) < context.key_lengths->unsqueeze(-1);  // (B, M)
+    seen = seen.logical_and(real.unsqueeze(1).unsqueeze(1));
+  }
+  return seen;
+}
 
 void leave_trace(const HeadMixer::Heads& heads,
                  const std::optional<at::Tensor>& metric,
@@ -60,7 +65,8 @@ at::Tensor attend(const HeadMixer::Heads& heads,
     call.dropout_p = options.dropout;
     call.generator = at::detail::createCPUGenerator(context.seed("attention dropout"));
   }
-  leave_trace(heads, metric, [&] { return probabilities(heads, metric, call); }, context);
+  leave_trace(
+      heads, metric, [&] { return probabilities(heads, metric, options, context); }, context);
   return ops::attention(heads.q, heads.k, heads.v, metric, call);
 }
 

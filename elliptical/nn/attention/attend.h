@@ -16,6 +16,9 @@ struct AttendOptions {
   double dropout = 0.0;         ///< of probabilities, in training
 };
 
+/// Which keys a query sees, bool (N, M) or, with padding, (B, 1, N, M).
+at::Tensor visible_keys(int64_t num_queries, int64_t num_keys, const AttentionContext& context);
+
 /// With a trace: leaves "layers.3.queries", "keys", "values", "metric" where there is one, and as
 /// "attention" what `map` gives, (B, H, N, M), without gradient.
 void leave_trace(const HeadMixer::Heads& heads,

@@ -11,9 +11,10 @@ void DensityOptions::visit(FieldList& fields) {
   visit_distance(fields);
 }
 
-DensityMixer::DensityMixer(const DensityOptions& options, const AttentionShape& shape)
+DensityMixer::DensityMixer(const DensityOptions& options, const AttentionShape& shape, bool leaks)
     : regression_{.kernel_scale = options.kernel_scale.value_or(default_kernel_scale(shape)),
-                  .dropout = shape.dropout} {
+                  .dropout = shape.dropout},
+      leaks_(leaks) {
   if (options.is_elliptical) {
     source_.emplace(options, shape, 2.0 * regression_.kernel_scale, *this);
   }
@@ -32,6 +33,7 @@ std::optional<std::string> DensityMixer::why_no_streaming() const {
 std::map<std::string, LabelValue> DensityMixer::labels() const {
   std::map<std::string, LabelValue> labels{{"leaks_future", false}};
   if (source_) labels = source_->labels();
+  if (leaks_) labels["leaks_future"] = true;
   labels["kernel_scale"] = regression_.kernel_scale;
   return labels;
 }

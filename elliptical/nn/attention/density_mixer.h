@@ -23,7 +23,8 @@ class DensityMixer : public HeadMixer {
   std::map<std::string, LabelValue> labels() const override;
 
  protected:
-  DensityMixer(const DensityOptions& options, const AttentionShape& shape);
+  /// `leaks`: its choice of weights or keys sees the future.
+  DensityMixer(const DensityOptions& options, const AttentionShape& shape, bool leaks = false);
 
   /// Nothing where distances are Euclidean, and in the first layer. `state` belongs to it.
   std::optional<at::Tensor> metric(const Heads& heads,
@@ -33,6 +34,7 @@ class DensityMixer : public HeadMixer {
 
  private:
   RegressionOptions regression_;
+  bool leaks_;
   std::optional<MetricSource> source_;
 };
 

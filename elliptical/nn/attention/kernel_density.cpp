@@ -55,6 +55,18 @@ LogKernel log_kernel(const at::Tensor& q,
   return {at::cat(q_parts, -1), at::cat(k_parts, -1), scale};
 }
 
+at::Tensor normalizing_factor(const at::Tensor& marginal,
+                              const at::Tensor& joint,
+                              const at::Tensor& real,
+                              bool running) {
+  const auto total = [&](const at::Tensor& weights) {
+    at::Tensor sum = real.defined() ? weights * real : weights;
+    sum = running ? sum.cumsum(-1) : sum.sum(-1, /*keepdim=*/true);
+    return at::where(sum > 0, sum, 1.0);  // a sequence of padding alone
+  };
+  return total(marginal) / total(joint);
+}
+
 at::Tensor kernel_regression(const HeadMixer::Heads& heads,
                              const std::optional<at::Tensor>& metric,
                              const std::optional<KeyWeights>& weights,

@@ -43,6 +43,14 @@ struct KeyWeights {
   at::Tensor factor;                   ///< (B|1, H|1, N|1)
 };
 
+/// The factor that makes both kinds of weights (B|1, H|1, M) add up to 1, over all keys or, with
+/// `running`, over those that a query of a causal model sees. `real` (B, 1, M) marks tokens that
+/// are no padding; it may be undefined. (B|1, H|1, 1|M)
+at::Tensor normalizing_factor(const at::Tensor& marginal,
+                              const at::Tensor& joint,
+                              const at::Tensor& real,
+                              bool running);
+
 struct RegressionOptions {
   double kernel_scale = 1.0;  ///< s
   double dropout = 0.0;       ///< of normalized weights, in training

@@ -44,6 +44,9 @@ struct DistanceOptions : MetricSourceOptions {
   void visit_distance(FieldList& fields);
 };
 
+/// Adds a choice between prefix, sequence and, where there is none, what suits the model.
+void add_scope(FieldList& fields, std::optional<ops::MetricScope>& scope, const char* help);
+
 /// Whether an estimator looks at tokens at all; the others are constant over a sequence.
 bool reads_tokens(ops::MetricEstimator estimator);
 

@@ -27,6 +27,18 @@ bool reads_tokens(MetricEstimator estimator) {
   }
 }
 
+void add_scope(FieldList& fields, std::optional<ops::MetricScope>& scope, const char* help) {
+  fields.add_choice(
+      "scope",
+      {.names = {"auto", "prefix", "sequence"},
+       .get = [&scope] { return scope ? std::string(to_string(*scope)) : std::string("auto"); },
+       .set =
+           [&scope](const std::string& name) {
+             scope = name == "auto" ? std::nullopt : std::optional(ops::metric_scope(name));
+           }},
+      help);
+}
+
 void MetricFields::visit(FieldList& fields) {
   fields.add_choice(
       "estimator",
@@ -36,15 +48,8 @@ void MetricFields::visit(FieldList& fields) {
        .selects_fields = true},
       "what the metric is read off: an estimator or a control");
   if (reads_tokens(estimator)) {
-    fields.add_choice(
-        "scope",
-        {.names = {"auto", "prefix", "sequence"},
-         .get = [this] { return scope ? std::string(to_string(*scope)) : std::string("auto"); },
-         .set =
-             [this](const std::string& name) {
-               scope = name == "auto" ? std::nullopt : std::optional(ops::metric_scope(name));
-             }},
-        "tokens that a row of the metric sees; auto: prefix in causal models, else sequence");
+    add_scope(fields, scope,
+              "tokens that a row of the metric sees; auto: prefix in causal models, else sequence");
   }
   if (scales_rows(estimator)) {
     fields.add_choice(

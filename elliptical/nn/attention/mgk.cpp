@@ -168,13 +168,8 @@ at::Tensor MgkMixer::mix_soft(const Heads& heads,
 }
 
 at::Tensor MgkMixer::map(const Augmented& coordinates, const AttentionContext& context) const {
-  const int64_t N = coordinates.query.size(2), M = coordinates.keys[0].size(2);
-  at::Tensor seen = at::ones({N, M}, at::kBool);
-  if (context.is_causal) seen = seen.tril(M - N);
-  if (context.key_lengths) {
-    const at::Tensor real = at::arange(M) < context.key_lengths->unsqueeze(-1);  // (B, M)
-    seen = seen.logical_and(real.unsqueeze(1).unsqueeze(1));
-  }
+  const at::Tensor seen =
+      visible_keys(coordinates.query.size(2), coordinates.keys[0].size(2), context);
   const auto logits = [&](size_t r) {
     return coordinates.query.matmul(coordinates.keys[r].transpose(-2, -1));
   };

@@ -28,10 +28,8 @@ at::Tensor median_index(const at::Tensor& values) {
 class MomMixer : public DensityMixer {
  public:
   MomMixer(const MomOptions& options, const AttentionShape& shape)
-      : DensityMixer(options, shape),
-        options_(options),
-        leaks_(shape.is_causal && options.is_global) {
-    if (leaks_ && !options.lookahead) {
+      : DensityMixer(options, shape, shape.is_causal && options.is_global), options_(options) {
+    if (shape.is_causal && options.is_global && !options.lookahead) {
       throw ConfigError(
           "mom attention: selection must be \"query\" in a causal model, got \"global\": every "
           "token would see the ones after it through the choice of the block (say lookahead = true "
@@ -50,7 +48,6 @@ class MomMixer : public DensityMixer {
 
   std::map<std::string, LabelValue> labels() const override {
     std::map<std::string, LabelValue> labels = DensityMixer::labels();
-    labels["leaks_future"] = leaks_ || std::get<bool>(labels.at("leaks_future"));
     labels["num_blocks"] = options_.num_blocks;
     labels.insert_or_assign("selection",
                             LabelValue(std::string(options_.is_global ? "global" : "query")));
@@ -74,7 +71,6 @@ class MomMixer : public DensityMixer {
                        const AttentionContext& context) const;
 
   MomOptions options_;
-  bool leaks_;
 };
 
 MomMixer::BlockResult MomMixer::attend_to(const at::Tensor& block,
@@ -159,17 +155,15 @@ at::Tensor MomMixer::mix(const Heads& heads,
   at::Tensor out = heads.v * (choice == S);  // sees no block: itself
   for (int64_t b = 0; b < S; ++b) out = out + outs[static_cast<size_t>(b)] * (choice == b);
 
-  at::Tensor real;  // (B, 1, N)
   if (context.key_lengths) {
-    real = (at::arange(N) < context.key_lengths->unsqueeze(-1)).unsqueeze(1);
-    out = at::where(real.unsqueeze(-1), out, 0.0);
+    const at::Tensor real = at::arange(N) < context.key_lengths->unsqueeze(-1);  // (B, N)
+    out = at::where(real.unsqueeze(1).unsqueeze(-1), out, 0.0);
   }
   const auto map = [&] {
     at::Tensor members = at::zeros({S + 1, N}, at::kBool);
     for (int64_t b = 0; b < S; ++b) members[b].index_fill_(0, blocks[static_cast<size_t>(b)], true);
-    at::Tensor seen = members.index({choice.squeeze(-1)});  // (B, H, N, M)
-    if (context.is_causal) seen = seen.logical_and(at::ones({N, N}, at::kBool).tril());
-    if (real.defined()) seen = seen.logical_and(real.unsqueeze(-2));
+    const at::Tensor seen =
+        members.index({choice.squeeze(-1)}).logical_and(visible_keys(N, N, context));
     const at::Tensor logits = kernel.q.matmul(kernel.k.transpose(-2, -1)) * kernel.scale;
     const at::Tensor shares = at::where(seen, logits, -kInfinity).softmax(-1);
     return at::where(seen, shares, 0.0) + at::eye(N, shares.options()) * (choice == S);

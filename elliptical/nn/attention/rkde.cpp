@@ -10,15 +10,21 @@ namespace {
 
 using ops::MetricScope;
 
+MetricScope scope_of(const RkdeOptions& options, const AttentionShape& shape) {
+  return options.scope.value_or(shape.is_causal ? MetricScope::kPrefix : MetricScope::kSequence);
+}
+
+bool sees_future(const RkdeOptions& options, const AttentionShape& shape) {
+  return shape.is_causal && scope_of(options, shape) == MetricScope::kSequence;
+}
+
 class RkdeMixer : public DensityMixer {
  public:
   RkdeMixer(const RkdeOptions& options, const AttentionShape& shape)
-      : DensityMixer(options, shape),
+      : DensityMixer(options, shape, sees_future(options, shape)),
         options_(options),
-        scope_(options.scope.value_or(shape.is_causal ? MetricScope::kPrefix
-                                                      : MetricScope::kSequence)),
-        leaks_(shape.is_causal && scope_ == MetricScope::kSequence) {
-    if (leaks_ && !options.lookahead) {
+        scope_(scope_of(options, shape)) {
+    if (sees_future(options, shape) && !options.lookahead) {
       throw ConfigError(
           "rkde attention: scope must be \"prefix\" in a causal model, got \"sequence\": every "
           "token would see the ones after it through the weights of keys (say lookahead = true to "
@@ -44,7 +50,6 @@ class RkdeMixer : public DensityMixer {
 
   std::map<std::string, LabelValue> labels() const override {
     std::map<std::string, LabelValue> labels = DensityMixer::labels();
-    labels["leaks_future"] = leaks_ || std::get<bool>(labels.at("leaks_future"));
     labels.insert_or_assign("robust_loss", LabelValue(to_string(options_.loss)));
     labels.insert_or_assign("weight_scope", LabelValue(std::string(to_string(scope_))));
     return labels;
@@ -55,7 +60,6 @@ class RkdeMixer : public DensityMixer {
 
   RkdeOptions options_;
   MetricScope scope_;
-  bool leaks_;
 };
 
 KeyWeights RkdeMixer::weights(const Heads& heads, const AttentionContext& context) const {
@@ -75,14 +79,8 @@ KeyWeights RkdeMixer::weights(const Heads& heads, const AttentionContext& contex
   KeyWeights result;
   result.log_marginal = robust_log_weights(k, call);
   result.log_joint = robust_log_weights(at::cat({k, v}, -1), call);
-  // The sums that make weights add up to 1, over the keys that a query sees: (B, H, 1|N).
-  const auto total = [&](const at::Tensor& log_weights) {
-    at::Tensor w = log_weights.exp();
-    if (real.defined()) w = w * real;
-    w = prefix && context.is_causal ? w.cumsum(-1) : w.sum(-1, /*keepdim=*/true);
-    return at::where(w > 0, w, 1.0);
-  };
-  result.factor = total(result.log_marginal) / total(result.log_joint);
+  result.factor = normalizing_factor(result.log_marginal.exp(), result.log_joint.exp(), real,
+                                     prefix && context.is_causal);
   return result;
 }
 
@@ -95,15 +93,7 @@ void RkdeOptions::visit(FieldList& fields) {
   fields.add_enum("loss", loss, {"huber", "hampel"}, robust_loss,
                   "how the weight of a key falls with its distance");
   fields.add("threshold", threshold, "distance up to which a key has its full weight", above(0));
-  fields.add_choice(
-      "scope",
-      {.names = {"auto", "prefix", "sequence"},
-       .get = [this] { return scope ? std::string(to_string(*scope)) : std::string("auto"); },
-       .set =
-           [this](const std::string& name) {
-             scope = name == "auto" ? std::nullopt : std::optional(ops::metric_scope(name));
-           }},
-      "tokens that judge a key; auto: prefix in causal models, else sequence");
+  add_scope(fields, scope, "tokens that judge a key; auto: prefix in causal models, else sequence");
   fields.add("lookahead", lookahead,
              "allows scope = sequence in a causal model, where it sees the future");
 }

@@ -9,7 +9,8 @@
 //   min_w  1/2 w^T G w - w^T q,  q = (beta / M) G 1,  w >= 0, sum_j w_j = 1
 //
 // with G_jl = exp(-s |x_j - x_l|^2) averaged over sequences and heads, so that all share one w per
-// density. Solved in double (simplex_qp.h); weights count as constant in the gradient.
+// density, or (weights = "per-head") one such problem for each of them. Solved in double
+// (simplex_qp.h); weights count as constant in the gradient.
 //
 // All tokens judge all keys, and a query normalizes the weights of the keys that it sees. In a
 // causal model that sees the future and must be asked for with lookahead = true.
@@ -21,6 +22,7 @@ namespace elliptical::nn {
 
 struct SpkdeOptions : DensityOptions {
   double outliers = 0.1;
+  bool per_head = false;
   bool lookahead = false;
 
   void visit(FieldList& fields) override;
@@ -30,10 +32,12 @@ struct SpkdeOptions : DensityOptions {
 struct ProjectedWeightOptions {
   double kernel_scale = 1.0;  ///< s
   double outliers = 0.1;
+  bool per_head = false;              ///< each sequence and head has weights of its own
   std::optional<at::Tensor> lengths;  ///< (B): points from there on do not count
 };
 
-/// The weights w of points x (B, H, M, E): (M), double, without gradient.
+/// The weights w of points x (B, H, M, E), double, without gradient: (1, 1, M), or (B, H, M) with
+/// 0 for padding. Throws c10::Error when the problem could not be solved.
 at::Tensor projected_weights(const at::Tensor& x, const ProjectedWeightOptions& options);
 
 /// Throws ConfigError when a causal model would see the future without having asked for it.
