@@ -58,9 +58,8 @@ AttentionArgs seeded_args(const at::Tensor& q,
 AttentionResult call_attention(const AttentionArgs& args) {
   static const auto op = c10::Dispatcher::singleton()
                              .findSchemaOrThrow("elliptical::attention", "")
-                             .typed<decltype(attention_op)>();
-  return op.call(args.q, args.k, args.v, args.metric, args.attn_mask, args.key_lengths,
-                 args.dropout_seed, args.is_causal, args.scale, args.dropout_p, args.need_lse);
+                             .typed<AttentionSignature<AttentionResult>>();
+  return unpack(args, [](const auto&... flat) { return op.call(flat...); });
 }
 
 }  // namespace
@@ -114,41 +113,17 @@ Explanation explain(const at::Tensor& q,
   return choose_path(args);
 }
 
-AttentionResult attention_op(const at::Tensor& q,
-                             const at::Tensor& k,
-                             const at::Tensor& v,
-                             const std::optional<at::Tensor>& metric,
-                             const std::optional<at::Tensor>& attn_mask,
-                             const std::optional<at::Tensor>& key_lengths,
-                             const std::optional<at::Tensor>& dropout_seed,
-                             bool is_causal,
-                             std::optional<double> scale,
-                             double dropout_p,
-                             bool need_lse) {
-  const AttentionArgs args{
-      q, k, v, metric, attn_mask, key_lengths, dropout_seed, is_causal, scale, dropout_p, need_lse};
+AttentionResult attention_op(const AttentionArgs& args) {
   check_attention(args);
   const auto without_lse = [&](const at::Tensor& out) {
     return AttentionResult(out, at::empty({0}, out.options()));
   };
   if (!fused_applies(args) && sdpa_applies(args)) return without_lse(attention_via_sdpa(args));
   AttentionResult result = fused_applies(args) ? attention_fused(args) : attention_composite(args);
-  return need_lse ? result : without_lse(std::get<0>(result));
+  return args.need_lse ? result : without_lse(std::get<0>(result));
 }
 
-std::vector<std::string> explain_op(const at::Tensor& q,
-                                    const at::Tensor& k,
-                                    const at::Tensor& v,
-                                    const std::optional<at::Tensor>& metric,
-                                    const std::optional<at::Tensor>& attn_mask,
-                                    const std::optional<at::Tensor>& key_lengths,
-                                    const std::optional<at::Tensor>& dropout_seed,
-                                    bool is_causal,
-                                    std::optional<double> scale,
-                                    double dropout_p,
-                                    bool need_lse) {
-  const AttentionArgs args{
-      q, k, v, metric, attn_mask, key_lengths, dropout_seed, is_causal, scale, dropout_p, need_lse};
+std::vector<std::string> explain_op(const AttentionArgs& args) {
   check_attention(args);
   const Explanation explanation = choose_path(args);
   std::vector<std::string> words{explanation.path};

@@ -25,25 +25,17 @@ OptionalTensor restored(const at::Tensor& t) {
 
 class ForwardNode : public torch::autograd::Function<ForwardNode> {
  public:
-  static variable_list forward(AutogradContext* ctx,
-                               const at::Tensor& q,
-                               const at::Tensor& k,
-                               const at::Tensor& v,
-                               const OptionalTensor& metric,
-                               const OptionalTensor& attn_mask,
-                               const OptionalTensor& key_lengths,
-                               const OptionalTensor& dropout_seed,
-                               bool is_causal,
-                               double scale,
-                               double dropout_p) {
+  template <class... Flat>
+  static variable_list forward(AutogradContext* ctx, const Flat&... flat) {
+    const ForwardArgs args{flat...};
     const at::AutoDispatchBelowADInplaceOrView guard;
-    auto [out, lse, row_max, row_sum] = call_fused_forward(
-        q, k, v, metric, attn_mask, key_lengths, dropout_seed, is_causal, scale, dropout_p);
-    ctx->save_for_backward({q, k, v, saved(metric), saved(attn_mask), saved(key_lengths),
-                            saved(dropout_seed), out, row_max, row_sum});
-    ctx->saved_data["is_causal"] = is_causal;
-    ctx->saved_data["scale"] = scale;
-    ctx->saved_data["dropout_p"] = dropout_p;
+    auto [out, lse, row_max, row_sum] = call_fused_forward(args);
+    ctx->save_for_backward({args.q, args.k, args.v, saved(args.metric), saved(args.attn_mask),
+                            saved(args.key_lengths), saved(args.dropout_seed), out, row_max,
+                            row_sum});
+    ctx->saved_data["is_causal"] = args.is_causal;
+    ctx->saved_data["scale"] = args.scale;
+    ctx->saved_data["dropout_p"] = args.dropout_p;
     ctx->mark_non_differentiable({row_max, row_sum});
     ctx->set_materialize_grads(false);
     return {out, lse, row_max, row_sum};
@@ -53,13 +45,24 @@ class ForwardNode : public torch::autograd::Function<ForwardNode> {
     constexpr size_t kMetric = 3;  // position among the tensors of forward
     const variable_list t = ctx->get_saved_variables();
     const at::Tensor& out = t[7];
-    const at::Tensor d_out = d_outputs[0].defined() ? d_outputs[0] : at::zeros_like(out);
     const bool need_d_metric = t[kMetric].defined() && ctx->needs_input_grad(kMetric);
-    auto [dq, dk, dv, d_metric] = call_fused_backward(
-        d_out, restored(d_outputs[1]), t[0], t[1], t[2], restored(t[kMetric]), restored(t[4]),
-        restored(t[5]), restored(t[6]), out, t[8], t[9], ctx->saved_data["is_causal"].toBool(),
-        ctx->saved_data["scale"].toDouble(), ctx->saved_data["dropout_p"].toDouble(),
-        need_d_metric);
+    auto [dq, dk, dv, d_metric] =
+        call_fused_backward({.d_out = d_outputs[0].defined() ? d_outputs[0] : at::zeros_like(out),
+                             .d_lse = restored(d_outputs[1]),
+                             .q = t[0],
+                             .k = t[1],
+                             .v = t[2],
+                             .metric = restored(t[kMetric]),
+                             .attn_mask = restored(t[4]),
+                             .key_lengths = restored(t[5]),
+                             .dropout_seed = restored(t[6]),
+                             .out = out,
+                             .row_max = t[8],
+                             .row_sum = t[9],
+                             .is_causal = ctx->saved_data["is_causal"].toBool(),
+                             .scale = ctx->saved_data["scale"].toDouble(),
+                             .dropout_p = ctx->saved_data["dropout_p"].toDouble(),
+                             .need_d_metric = need_d_metric});
     const at::Tensor none;
     return {dq, dk, dv, need_d_metric ? d_metric : none, none, none, none, none, none, none};
   }
@@ -68,27 +71,10 @@ class ForwardNode : public torch::autograd::Function<ForwardNode> {
 /// Carries the gradients; its own derivative does not exist.
 class BackwardNode : public torch::autograd::Function<BackwardNode> {
  public:
-  static variable_list forward(AutogradContext*,
-                               const at::Tensor& d_out,
-                               const OptionalTensor& d_lse,
-                               const at::Tensor& q,
-                               const at::Tensor& k,
-                               const at::Tensor& v,
-                               const OptionalTensor& metric,
-                               const OptionalTensor& attn_mask,
-                               const OptionalTensor& key_lengths,
-                               const OptionalTensor& dropout_seed,
-                               const at::Tensor& out,
-                               const at::Tensor& row_max,
-                               const at::Tensor& row_sum,
-                               bool is_causal,
-                               double scale,
-                               double dropout_p,
-                               bool need_d_metric) {
+  template <class... Flat>
+  static variable_list forward(AutogradContext*, const Flat&... flat) {
     const at::AutoDispatchBelowADInplaceOrView guard;
-    auto [dq, dk, dv, d_metric] =
-        call_fused_backward(d_out, d_lse, q, k, v, metric, attn_mask, key_lengths, dropout_seed,
-                            out, row_max, row_sum, is_causal, scale, dropout_p, need_d_metric);
+    auto [dq, dk, dv, d_metric] = call_fused_backward(BackwardArgs{flat...});
     return {dq, dk, dv, d_metric};
   }
 
@@ -103,47 +89,29 @@ class BackwardNode : public torch::autograd::Function<BackwardNode> {
 
 }  // namespace
 
-FusedForward fused_forward_autograd(const at::Tensor& q,
-                                    const at::Tensor& k,
-                                    const at::Tensor& v,
-                                    const OptionalTensor& metric,
-                                    const OptionalTensor& attn_mask,
-                                    const OptionalTensor& key_lengths,
-                                    const OptionalTensor& dropout_seed,
-                                    bool is_causal,
-                                    double scale,
-                                    double dropout_p) {
-  const variable_list r = ForwardNode::apply(q, k, v, metric, attn_mask, key_lengths, dropout_seed,
-                                             is_causal, scale, dropout_p);
+FusedForward fused_forward_autograd(const ForwardArgs& args) {
+  const variable_list r =
+      unpack(args, [](const auto&... flat) { return ForwardNode::apply(flat...); });
   return {r[0], r[1], r[2], r[3]};
 }
 
-FusedBackward fused_backward_autograd(const at::Tensor& d_out,
-                                      const OptionalTensor& d_lse,
-                                      const at::Tensor& q,
-                                      const at::Tensor& k,
-                                      const at::Tensor& v,
-                                      const OptionalTensor& metric,
-                                      const OptionalTensor& attn_mask,
-                                      const OptionalTensor& key_lengths,
-                                      const OptionalTensor& dropout_seed,
-                                      const at::Tensor& out,
-                                      const at::Tensor& row_max,
-                                      const at::Tensor& row_sum,
-                                      bool is_causal,
-                                      double scale,
-                                      double dropout_p,
-                                      bool need_d_metric) {
+FusedBackward fused_backward_autograd(const BackwardArgs& args) {
   const variable_list r =
-      BackwardNode::apply(d_out, d_lse, q, k, v, metric, attn_mask, key_lengths, dropout_seed, out,
-                          row_max, row_sum, is_causal, scale, dropout_p, need_d_metric);
+      unpack(args, [](const auto&... flat) { return BackwardNode::apply(flat...); });
   return {r[0], r[1], r[2], r[3]};
 }
 
 AttentionResult attention_fused(const AttentionArgs& args) {
-  auto [out, lse, row_max, row_sum] = call_fused_forward(
-      args.q, args.k, args.v, args.metric, args.attn_mask, args.key_lengths, args.dropout_seed,
-      args.is_causal, args.scale_or_default(), args.dropout_p);
+  auto [out, lse, row_max, row_sum] = call_fused_forward({.q = args.q,
+                                                          .k = args.k,
+                                                          .v = args.v,
+                                                          .metric = args.metric,
+                                                          .attn_mask = args.attn_mask,
+                                                          .key_lengths = args.key_lengths,
+                                                          .dropout_seed = args.dropout_seed,
+                                                          .is_causal = args.is_causal,
+                                                          .scale = args.scale_or_default(),
+                                                          .dropout_p = args.dropout_p});
   return {out, lse};
 }
 

@@ -50,16 +50,8 @@ struct Inputs {
   kernels::AttentionInputs<float> in;
 };
 
-Inputs make_inputs(const at::Tensor& q,
-                   const at::Tensor& k,
-                   const at::Tensor& v,
-                   const OptionalTensor& metric,
-                   const OptionalTensor& attn_mask,
-                   const OptionalTensor& key_lengths,
-                   const OptionalTensor& dropout_seed,
-                   bool is_causal,
-                   double scale,
-                   double dropout_p) {
+Inputs make_inputs(const ForwardArgs& args) {
+  const at::Tensor &q = args.q, &k = args.k, &v = args.v;
   Inputs result;
   kernels::AttentionInputs<float>& in = result.in;
   in.sizes = {.B = q.size(0),
@@ -72,29 +64,31 @@ Inputs make_inputs(const at::Tensor& q,
   in.q = read<float>(q);
   in.k = read<float>(k);
   in.v = read<float>(v);
-  if (metric) {
+  if (args.metric) {
     // N equal rows given as an expanded tensor have a gradient each: to the kernel, stride 0 means
     // one row with one gradient.
-    const bool expanded_rows = metric->size(2) > 1 && metric->stride(2) == 0;
-    result.metric = expanded_rows ? metric->contiguous() : *metric;
+    const bool expanded_rows = args.metric->size(2) > 1 && args.metric->stride(2) == 0;
+    result.metric = expanded_rows ? args.metric->contiguous() : *args.metric;
     in.metric = read<float>(result.metric.expand(q.sizes()));
   }
-  if (attn_mask) {
-    const at::Tensor mask = attn_mask->expand({in.sizes.B, in.sizes.H, in.sizes.N, in.sizes.M});
+  if (args.attn_mask) {
+    const at::Tensor mask =
+        args.attn_mask->expand({in.sizes.B, in.sizes.H, in.sizes.N, in.sizes.M});
     if (mask.scalar_type() == at::kBool) {
       in.mask_keep = read<bool>(mask);
     } else {
       in.mask_add = read<float>(mask);
     }
   }
-  if (key_lengths) {
-    result.key_lengths = key_lengths->contiguous();
+  if (args.key_lengths) {
+    result.key_lengths = args.key_lengths->contiguous();
     in.key_lengths = result.key_lengths.const_data_ptr<int64_t>();
   }
-  in.is_causal = is_causal;
-  in.scale = scale;
-  in.dropout_p = dropout_p;
-  if (dropout_p > 0.0) in.dropout_seed = static_cast<uint64_t>(dropout_seed->item<int64_t>());
+  in.is_causal = args.is_causal;
+  in.scale = args.scale;
+  in.dropout_p = args.dropout_p;
+  if (args.dropout_p > 0.0)
+    in.dropout_seed = static_cast<uint64_t>(args.dropout_seed->item<int64_t>());
   return result;
 }
 
@@ -120,20 +114,13 @@ at::Tensor sum_to_metric(const at::Tensor& per_head, const at::Tensor& metric) {
 
 }  // namespace
 
-FusedForward fused_forward_cpu(const at::Tensor& q,
-                               const at::Tensor& k,
-                               const at::Tensor& v,
-                               const OptionalTensor& metric,
-                               const OptionalTensor& attn_mask,
-                               const OptionalTensor& key_lengths,
-                               const OptionalTensor& dropout_seed,
-                               bool is_causal,
-                               double scale,
-                               double dropout_p) {
-  if (key_lengths) check_lengths(*key_lengths, k.size(2), "attention: key_lengths", "M");
-  const Inputs inputs = make_inputs(q, k, v, metric, attn_mask, key_lengths, dropout_seed,
-                                    is_causal, scale, dropout_p);
-  const at::Tensor out = empty_output(q, v);
+FusedForward fused_forward_cpu(const ForwardArgs& args) {
+  const at::Tensor& q = args.q;
+  if (args.key_lengths) {
+    check_lengths(*args.key_lengths, args.k.size(2), "attention: key_lengths", "M");
+  }
+  const Inputs inputs = make_inputs(args);
+  const at::Tensor out = empty_output(q, args.v);
   const at::Tensor lse = empty_rows(q), row_max = empty_rows(q), row_sum = empty_rows(q);
   kernels::attention_forward(inputs.in,
                              {.o = write(out),
@@ -144,118 +131,53 @@ FusedForward fused_forward_cpu(const at::Tensor& q,
   return {out, lse, row_max, row_sum};
 }
 
-FusedForward fused_forward_meta(const at::Tensor& q,
-                                const at::Tensor&,
-                                const at::Tensor& v,
-                                const OptionalTensor&,
-                                const OptionalTensor&,
-                                const OptionalTensor&,
-                                const OptionalTensor&,
-                                bool,
-                                double,
-                                double) {
-  return {empty_output(q, v), empty_rows(q), empty_rows(q), empty_rows(q)};
+FusedForward fused_forward_meta(const ForwardArgs& args) {
+  return {empty_output(args.q, args.v), empty_rows(args.q), empty_rows(args.q), empty_rows(args.q)};
 }
 
-FusedBackward fused_backward_cpu(const at::Tensor& d_out,
-                                 const OptionalTensor& d_lse,
-                                 const at::Tensor& q,
-                                 const at::Tensor& k,
-                                 const at::Tensor& v,
-                                 const OptionalTensor& metric,
-                                 const OptionalTensor& attn_mask,
-                                 const OptionalTensor& key_lengths,
-                                 const OptionalTensor& dropout_seed,
-                                 const at::Tensor& out,
-                                 const at::Tensor& row_max,
-                                 const at::Tensor& row_sum,
-                                 bool is_causal,
-                                 double scale,
-                                 double dropout_p,
-                                 bool need_d_metric) {
-  const Inputs inputs = make_inputs(q, k, v, metric, attn_mask, key_lengths, dropout_seed,
-                                    is_causal, scale, dropout_p);
+FusedBackward fused_backward_cpu(const BackwardArgs& args) {
+  const at::Tensor &q = args.q, &k = args.k, &v = args.v;
+  const Inputs inputs = make_inputs(args.forward());
   const at::Tensor dq = empty_gradient(q), dk = empty_gradient(k), dv = empty_gradient(v);
-  const at::Tensor d_lse_rows = d_lse ? d_lse->contiguous() : at::Tensor();
-  const at::Tensor max_rows = row_max.contiguous(), sum_rows = row_sum.contiguous();
+  const at::Tensor d_lse_rows = args.d_lse ? args.d_lse->contiguous() : at::Tensor();
+  const at::Tensor max_rows = args.row_max.contiguous(), sum_rows = args.row_sum.contiguous();
   at::Tensor d_metric = at::empty({0}, q.options());
-  kernels::AttentionGradients<float> grad{.o = read<float>(out),
+  kernels::AttentionGradients<float> grad{.o = read<float>(args.out),
                                           .row_max = max_rows.const_data_ptr<float>(),
                                           .row_sum = sum_rows.const_data_ptr<float>(),
-                                          .d_o = read<float>(d_out),
+                                          .d_o = read<float>(args.d_out),
                                           .dq = write(dq),
                                           .dk = write(dk),
                                           .dv = write(dv)};
-  if (d_lse) grad.d_lse = d_lse_rows.const_data_ptr<float>();
-  if (need_d_metric) {
-    d_metric = at::empty({q.size(0), q.size(1), metric->size(2), q.size(3)}, q.options());
+  if (args.d_lse) grad.d_lse = d_lse_rows.const_data_ptr<float>();
+  if (args.need_d_metric) {
+    d_metric = at::empty({q.size(0), q.size(1), args.metric->size(2), q.size(3)}, q.options());
     grad.d_metric = write(d_metric);
     if (inputs.in.metric.stride_n == 0) grad.d_metric.stride_n = 0;
   }
   kernels::attention_backward(inputs.in, grad, torch_parallel_for);
-  if (need_d_metric) d_metric = sum_to_metric(d_metric, *metric);
+  if (args.need_d_metric) d_metric = sum_to_metric(d_metric, *args.metric);
   return {dq, dk, dv, d_metric};
 }
 
-FusedBackward fused_backward_meta(const at::Tensor&,
-                                  const OptionalTensor&,
-                                  const at::Tensor& q,
-                                  const at::Tensor& k,
-                                  const at::Tensor& v,
-                                  const OptionalTensor& metric,
-                                  const OptionalTensor&,
-                                  const OptionalTensor&,
-                                  const OptionalTensor&,
-                                  const at::Tensor&,
-                                  const at::Tensor&,
-                                  const at::Tensor&,
-                                  bool,
-                                  double,
-                                  double,
-                                  bool need_d_metric) {
-  return {empty_gradient(q), empty_gradient(k), empty_gradient(v),
-          need_d_metric ? at::empty_symint(metric->sym_sizes(), q.options())
-                        : at::empty({0}, q.options())};
+FusedBackward fused_backward_meta(const BackwardArgs& args) {
+  return {empty_gradient(args.q), empty_gradient(args.k), empty_gradient(args.v),
+          args.need_d_metric ? at::empty_symint(args.metric->sym_sizes(), args.q.options())
+                             : at::empty({0}, args.q.options())};
 }
 
-FusedForward call_fused_forward(const at::Tensor& q,
-                                const at::Tensor& k,
-                                const at::Tensor& v,
-                                const OptionalTensor& metric,
-                                const OptionalTensor& attn_mask,
-                                const OptionalTensor& key_lengths,
-                                const OptionalTensor& dropout_seed,
-                                bool is_causal,
-                                double scale,
-                                double dropout_p) {
+FusedForward call_fused_forward(const ForwardArgs& args) {
   static const auto op = c10::Dispatcher::singleton()
                              .findSchemaOrThrow("elliptical::_attention_forward", "")
                              .typed<FusedForwardSignature>();
-  return op.call(q, k, v, metric, attn_mask, key_lengths, dropout_seed, is_causal, scale,
-                 dropout_p);
+  return unpack(args, [](const auto&... flat) { return op.call(flat...); });
 }
 
-FusedBackward call_fused_backward(const at::Tensor& d_out,
-                                  const OptionalTensor& d_lse,
-                                  const at::Tensor& q,
-                                  const at::Tensor& k,
-                                  const at::Tensor& v,
-                                  const OptionalTensor& metric,
-                                  const OptionalTensor& attn_mask,
-                                  const OptionalTensor& key_lengths,
-                                  const OptionalTensor& dropout_seed,
-                                  const at::Tensor& out,
-                                  const at::Tensor& row_max,
-                                  const at::Tensor& row_sum,
-                                  bool is_causal,
-                                  double scale,
-                                  double dropout_p,
-                                  bool need_d_metric) {
+FusedBackward call_fused_backward(const BackwardArgs& args) {
   static const auto op = c10::Dispatcher::singleton()
                              .findSchemaOrThrow("elliptical::_attention_backward", "")
                              .typed<FusedBackwardSignature>();
-  return op.call(d_out, d_lse, q, k, v, metric, attn_mask, key_lengths, dropout_seed, out, row_max,
-                 row_sum, is_causal, scale, dropout_p, need_d_metric);
+  return unpack(args, [](const auto&... flat) { return op.call(flat...); });
 }
 
 }  // namespace elliptical::ops

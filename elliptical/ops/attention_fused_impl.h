@@ -9,6 +9,8 @@
 #include <optional>
 #include <tuple>
 
+#include "elliptical/ops/packed_impl.h"
+
 namespace elliptical::ops {
 
 /// (out, lse, row_max, row_sum)
@@ -17,6 +19,38 @@ using FusedForward = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
 using FusedBackward = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
 
 using OptionalTensor = std::optional<at::Tensor>;
+
+/// In the order of the schema, as in flat() and in the signature below.
+struct ForwardArgs {
+  at::Tensor q, k, v;
+  OptionalTensor metric, attn_mask, key_lengths, dropout_seed;
+  bool is_causal;
+  double scale, dropout_p;
+
+  auto flat() const {
+    return std::tie(q, k, v, metric, attn_mask, key_lengths, dropout_seed, is_causal, scale,
+                    dropout_p);
+  }
+};
+
+struct BackwardArgs {
+  at::Tensor d_out;
+  OptionalTensor d_lse;
+  at::Tensor q, k, v;
+  OptionalTensor metric, attn_mask, key_lengths, dropout_seed;
+  at::Tensor out, row_max, row_sum;
+  bool is_causal;
+  double scale, dropout_p;
+  bool need_d_metric;
+
+  auto flat() const {
+    return std::tie(d_out, d_lse, q, k, v, metric, attn_mask, key_lengths, dropout_seed, out,
+                    row_max, row_sum, is_causal, scale, dropout_p, need_d_metric);
+  }
+  ForwardArgs forward() const {
+    return {q, k, v, metric, attn_mask, key_lengths, dropout_seed, is_causal, scale, dropout_p};
+  }
+};
 
 using FusedForwardSignature = FusedForward(const at::Tensor& q,
                                            const at::Tensor& k,
@@ -46,11 +80,21 @@ using FusedBackwardSignature = FusedBackward(const at::Tensor& d_out,
                                              double dropout_p,
                                              bool need_d_metric);
 
-FusedForwardSignature fused_forward_cpu, fused_forward_meta, fused_forward_autograd;
-FusedBackwardSignature fused_backward_cpu, fused_backward_meta, fused_backward_autograd;
+FusedForward fused_forward_cpu(const ForwardArgs& args);
+FusedForward fused_forward_meta(const ForwardArgs& args);
+FusedForward fused_forward_autograd(const ForwardArgs& args);
+FusedBackward fused_backward_cpu(const BackwardArgs& args);
+FusedBackward fused_backward_meta(const BackwardArgs& args);
+FusedBackward fused_backward_autograd(const BackwardArgs& args);
+
+/// The same as kernels of the dispatcher.
+template <auto Kernel>
+using ForwardKernel = Packed<FusedForwardSignature, ForwardArgs, Kernel>;
+template <auto Kernel>
+using BackwardKernel = Packed<FusedBackwardSignature, BackwardArgs, Kernel>;
 
 /// The ops themselves, through the dispatcher.
-FusedForwardSignature call_fused_forward;
-FusedBackwardSignature call_fused_backward;
+FusedForward call_fused_forward(const ForwardArgs& args);
+FusedBackward call_fused_backward(const BackwardArgs& args);
 
 }  // namespace elliptical::ops

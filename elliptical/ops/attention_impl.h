@@ -10,10 +10,11 @@
 #include <tuple>
 
 #include "elliptical/ops/attention.h"
+#include "elliptical/ops/packed_impl.h"
 
 namespace elliptical::ops {
 
-/// The arguments of `elliptical::attention` as the dispatcher hands them over.
+/// The arguments of `elliptical::attention` in the order of its schema.
 struct AttentionArgs {
   at::Tensor q, k, v;
   std::optional<at::Tensor> metric, attn_mask, key_lengths, dropout_seed;
@@ -22,6 +23,10 @@ struct AttentionArgs {
   double dropout_p = 0.0;
   bool need_lse = true;
 
+  auto flat() const {
+    return std::tie(q, k, v, metric, attn_mask, key_lengths, dropout_seed, is_causal, scale,
+                    dropout_p, need_lse);
+  }
   /// `scale`, or 1 / sqrt(D); 1 when D = 0, where every logit is an empty sum.
   double scale_or_default() const;
 };
@@ -44,31 +49,24 @@ AttentionResult attention_fused(const AttentionArgs& args);
 AttentionResult attention_composite(const AttentionArgs& args);
 at::Tensor attention_via_sdpa(const AttentionArgs& args);
 
-/// The kernel of `elliptical::attention`: checks, chooses, runs. Made of other ops only, so torch
-/// differentiates, traces and batches it by itself.
-AttentionResult attention_op(const at::Tensor& q,
-                             const at::Tensor& k,
-                             const at::Tensor& v,
-                             const std::optional<at::Tensor>& metric,
-                             const std::optional<at::Tensor>& attn_mask,
-                             const std::optional<at::Tensor>& key_lengths,
-                             const std::optional<at::Tensor>& dropout_seed,
-                             bool is_causal,
-                             std::optional<double> scale,
-                             double dropout_p,
-                             bool need_lse);
+/// The signature of `elliptical::attention` and, but for the result, of `elliptical::_explain`.
+template <class Result>
+using AttentionSignature = Result(const at::Tensor& q,
+                                  const at::Tensor& k,
+                                  const at::Tensor& v,
+                                  const std::optional<at::Tensor>& metric,
+                                  const std::optional<at::Tensor>& attn_mask,
+                                  const std::optional<at::Tensor>& key_lengths,
+                                  const std::optional<at::Tensor>& dropout_seed,
+                                  bool is_causal,
+                                  std::optional<double> scale,
+                                  double dropout_p,
+                                  bool need_lse);
 
-/// The kernel of `elliptical::_explain`: the path, then name and reason of each refused one.
-std::vector<std::string> explain_op(const at::Tensor& q,
-                                    const at::Tensor& k,
-                                    const at::Tensor& v,
-                                    const std::optional<at::Tensor>& metric,
-                                    const std::optional<at::Tensor>& attn_mask,
-                                    const std::optional<at::Tensor>& key_lengths,
-                                    const std::optional<at::Tensor>& dropout_seed,
-                                    bool is_causal,
-                                    std::optional<double> scale,
-                                    double dropout_p,
-                                    bool need_lse);
+/// `elliptical::attention`: checks, chooses, runs. Made of other ops only, so torch differentiates,
+/// traces and batches it by itself.
+AttentionResult attention_op(const AttentionArgs& args);
+/// `elliptical::_explain`: the path, then name and reason of each refused one.
+std::vector<std::string> explain_op(const AttentionArgs& args);
 
 }  // namespace elliptical::ops

@@ -14,6 +14,13 @@
 #include "elliptical/ops/prefix_metric.h"
 
 namespace elliptical::ops {
+namespace {
+
+using AttentionKernel = Packed<AttentionSignature<AttentionResult>, AttentionArgs, attention_op>;
+using ExplainKernel =
+    Packed<AttentionSignature<std::vector<std::string>>, AttentionArgs, explain_op>;
+
+}  // namespace
 
 TORCH_LIBRARY(elliptical, m) {
   // q (B, H, N, D), k (B, Hk, M, D), v (B, Hk, M, Dv) -> out (B, H, N, Dv), lse (B, H, N).
@@ -23,12 +30,12 @@ TORCH_LIBRARY(elliptical, m) {
       "attention(Tensor q, Tensor k, Tensor v, Tensor? metric=None, Tensor? attn_mask=None, "
       "Tensor? key_lengths=None, Tensor? dropout_seed=None, *, bool is_causal=False, "
       "float? scale=None, float dropout_p=0.0, bool need_lse=True) -> (Tensor out, Tensor lse)",
-      TORCH_FN(attention_op));
+      TORCH_FN(AttentionKernel::call));
   m.def(
       "_explain(Tensor q, Tensor k, Tensor v, Tensor? metric=None, Tensor? attn_mask=None, "
       "Tensor? key_lengths=None, Tensor? dropout_seed=None, *, bool is_causal=False, "
       "float? scale=None, float dropout_p=0.0, bool need_lse=True) -> str[]",
-      TORCH_FN(explain_op));
+      TORCH_FN(ExplainKernel::call));
   // v, v_prev (B, H, N, D) -> (B, H, 1, D), or (B, H, N, D) for scope "prefix". See metric.h.
   m.def(
       "metric(Tensor v, Tensor? v_prev=None, Tensor? q=None, Tensor? k=None, Tensor? q_prev=None, "
@@ -61,8 +68,8 @@ TORCH_LIBRARY(elliptical, m) {
 }
 
 TORCH_LIBRARY_IMPL(elliptical, CPU, m) {
-  m.impl("_attention_forward", TORCH_FN(fused_forward_cpu));
-  m.impl("_attention_backward", TORCH_FN(fused_backward_cpu));
+  m.impl("_attention_forward", TORCH_FN(ForwardKernel<fused_forward_cpu>::call));
+  m.impl("_attention_backward", TORCH_FN(BackwardKernel<fused_backward_cpu>::call));
   m.impl("_metric_difference", TORCH_FN(metric_difference_cpu));
 }
 
@@ -73,8 +80,8 @@ TORCH_LIBRARY_IMPL(elliptical, CompositeExplicitAutograd, m) {
 }
 
 TORCH_LIBRARY_IMPL(elliptical, Meta, m) {
-  m.impl("_attention_forward", TORCH_FN(fused_forward_meta));
-  m.impl("_attention_backward", TORCH_FN(fused_backward_meta));
+  m.impl("_attention_forward", TORCH_FN(ForwardKernel<fused_forward_meta>::call));
+  m.impl("_attention_backward", TORCH_FN(BackwardKernel<fused_backward_meta>::call));
   m.impl("_valid_tokens", TORCH_FN(valid_tokens_meta));
   m.impl("_dropout_keep", TORCH_FN(dropout_keep_meta));
   m.impl("_metric_difference", TORCH_FN(metric_difference_meta));
@@ -82,8 +89,8 @@ TORCH_LIBRARY_IMPL(elliptical, Meta, m) {
 }
 
 TORCH_LIBRARY_IMPL(elliptical, Autograd, m) {
-  m.impl("_attention_forward", TORCH_FN(fused_forward_autograd));
-  m.impl("_attention_backward", TORCH_FN(fused_backward_autograd));
+  m.impl("_attention_forward", TORCH_FN(ForwardKernel<fused_forward_autograd>::call));
+  m.impl("_attention_backward", TORCH_FN(BackwardKernel<fused_backward_autograd>::call));
   // These read no more than shapes of what may require grad.
   m.impl("_dropout_keep", torch::CppFunction::makeFallthrough());
   m.impl("_fixed_uniform", torch::CppFunction::makeFallthrough());
