@@ -3,8 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
-#include <set>
+#include <unordered_map>
 
 #include "elliptical/base/errors.h"
 #include "tests/support/error_message.h"
@@ -12,9 +11,9 @@
 namespace elliptical::data {
 namespace {
 
-/// How often each picture is seen in an epoch.
-std::map<int64_t, int> count_epoch(const EpochSampler& sampler, int64_t epoch) {
-  std::map<int64_t, int> counts;
+/// How often each picture that is seen in an epoch is seen.
+std::unordered_map<int64_t, int> count_epoch(const EpochSampler& sampler, int64_t epoch) {
+  std::unordered_map<int64_t, int> counts;
   const int64_t steps = sampler.steps_per_epoch();
   for (int64_t step = epoch * steps; step < (epoch + 1) * steps; ++step) {
     for (const int64_t index : sampler.indices(step)) ++counts[index];
@@ -30,7 +29,7 @@ TEST(EpochSampler, ImageNetHasTheStepsOfTheRecipe) {
   EXPECT_EQ(sampler.steps_per_epoch() * 1024, 4 * 320'256);
   EXPECT_EQ(sampler.epoch(1250), 0);
   EXPECT_EQ(sampler.epoch(1251), 1);
-  const std::map<int64_t, int> counts = count_epoch(sampler, 0);
+  const auto counts = count_epoch(sampler, 0);
   EXPECT_EQ(counts.size(), (4u * 320'256) / 3);
   for (const auto& [index, count] : counts) {
     ASSERT_EQ(count, 3);
@@ -46,7 +45,7 @@ TEST(EpochSampler, RepeatsStandInARowAndMayBeCutAtTheEnd) {
   EXPECT_EQ(first[0], first[2]);
   EXPECT_NE(first[2], first[3]);
   EXPECT_EQ(first[9], sampler.indices(1)[0]);  // samples 9, 10 and 11 of the epoch
-  const std::map<int64_t, int> counts = count_epoch(sampler, 0);
+  const auto counts = count_epoch(sampler, 0);
   EXPECT_EQ(counts.size(), 34u);
   int num_cut = 0;
   for (const auto& [index, count] : counts) num_cut += count == 3 ? 0 : 1;
@@ -55,7 +54,7 @@ TEST(EpochSampler, RepeatsStandInARowAndMayBeCutAtTheEnd) {
 
 TEST(EpochSampler, WithoutRepeatsAnEpochIsAPermutation) {
   const EpochSampler sampler(96, 8, 1, RandomKey(3));
-  const std::map<int64_t, int> first = count_epoch(sampler, 0);
+  const auto first = count_epoch(sampler, 0);
   EXPECT_EQ(first.size(), 96u);
   EXPECT_NE(sampler.indices(0), sampler.indices(12));  // another order in the next epoch
   EXPECT_EQ(sampler.indices(5), EpochSampler(96, 8, 1, RandomKey(3)).indices(5));
