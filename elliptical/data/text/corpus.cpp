@@ -28,6 +28,20 @@ std::vector<fs::path> text_files(const fs::path& folder) {
   return files;
 }
 
+/// train, valid and test of a folder, as NAME.txt or as wiki.NAME.tokens, if all three are there.
+std::optional<std::array<fs::path, 3>> split_files(const fs::path& folder) {
+  for (const auto& [before, after] : {std::pair{"", ".txt"}, std::pair{"wiki.", ".tokens"}}) {
+    std::array<fs::path, 3> files;
+    bool complete = true;
+    for (size_t i = 0; i < files.size(); ++i) {
+      files[i] = folder / (before + to_string(kSplits[i]) + after);
+      complete = complete && fs::exists(files[i]);
+    }
+    if (complete) return files;
+  }
+  return std::nullopt;
+}
+
 /// Lines with their ends; a file without an end of its last line gets one.
 std::string read_all(const std::vector<fs::path>& files) {
   std::string text;
