@@ -35,10 +35,13 @@ int eval(const Arguments& arguments) {
   std::string format = "table";
   int64_t step = -1;
   int threads = 0;
+  Weights weights = Weights::kTrained;
   std::vector<Shorthand> shorthands = {
       {"--split", "split", "part of the data: train, valid, test", ""},
       {"--swap", "swap_rate", "rate of swapped words, 0.025 in the paper", ""},
       {"--method", "method", "how windows are laid over the text", ""},
+      {"--corrupt", "corrupt", "of pictures: corruptions with commas, main, extra or all", ""},
+      {"--severity", "severity", "of corruptions, 1 to 5; 0: all five", ""},
   };
   app.add_option("RUN", folder, "folder of a run")->required();
   for (Shorthand& shorthand : shorthands) {
@@ -49,6 +52,7 @@ int eval(const Arguments& arguments) {
       ->allow_extra_args(false);
   app.add_option("--step", step, "which checkpoint; the newest unless said")
       ->check(CLI::NonNegativeNumber);
+  add_weights(app, weights);
   app.add_option("--dump", dump_path, "writes per-target results to this safetensors file");
   add_threads(app, threads);
   app.add_option("--format", format, "How to print")->check(one_of({"table", "json", "csv"}));
@@ -62,7 +66,7 @@ int eval(const Arguments& arguments) {
   all.insert(all.end(), assignments.begin(), assignments.end());
 
   ProgressPrinter printer;
-  LoadedRun loaded = load_run(folder, step, printer.hooks());
+  LoadedRun loaded = load_run(folder, step, printer.hooks(), weights);
   tasks::Dump dump;
   const std::vector<Record> records =
       evaluate_run(loaded, all, printer.hooks(), dump_path.empty() ? nullptr : &dump);

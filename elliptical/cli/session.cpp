@@ -49,17 +49,36 @@ std::unique_ptr<tasks::Task> make_task(const run::RunOptions& options) {
       .make(copy.task.options(), static_cast<uint64_t>(copy.seed));
 }
 
-LoadedRun load_run(const std::filesystem::path& folder, int64_t step, const run::LoopHooks& hooks) {
+void add_weights(CLI::App& app, Weights& weights) {
+  app.add_option_function<std::string>(
+         "--weights",
+         [&weights](const std::string& name) {
+           weights = name == "ema" ? Weights::kAverage : Weights::kTrained;
+         },
+         "trained, or ema: their moving average (train.ema_decay)")
+      ->check(one_of({"trained", "ema"}));
+}
+
+LoadedRun load_run(const std::filesystem::path& folder,
+                   int64_t step,
+                   const run::LoopHooks& hooks,
+                   Weights weights) {
   LoadedRun loaded;
+  loaded.weights = weights;
   loaded.paths = run::find_run(folder);
   run::read_config(loaded.paths, loaded.options);
+  const bool average = weights == Weights::kAverage;
+  if (average && loaded.options.train.ema_decay == 0) {
+    throw RunError(folder.string() +
+                   ": train.ema_decay must be above 0 for an average of its weights, is 0 (leave "
+                   "out --weights ema, or train with --set train.ema_decay=0.9999)");
+  }
+  const auto part = average ? run::CheckpointPart::kAverage : run::CheckpointPart::kModel;
   const run::Checkpoint checkpoint = [&] {
     const std::filesystem::path checkpoints = loaded.paths.checkpoints();
-    if (step >= 0) {
-      return run::read_checkpoint(checkpoints / ("step-" + std::to_string(step)),
-                                  run::CheckpointPart::kModel);
-    }
-    auto newest = run::newest_checkpoint(checkpoints, run::CheckpointPart::kModel, hooks.notice);
+    if (step >= 0)
+      return run::read_checkpoint(checkpoints / ("step-" + std::to_string(step)), part);
+    auto newest = run::newest_checkpoint(checkpoints, part, hooks.notice);
     if (!newest) {
       throw RunError(folder.string() +
                      ": must have a checkpoint, has none yet (train it: elliptical resume " +
@@ -68,8 +87,9 @@ LoadedRun load_run(const std::filesystem::path& folder, int64_t step, const run:
     return std::move(*newest);
   }();
   loaded.task = make_task(loaded.options);
-  run::copy_tensors(run::named_tensors(loaded.task->model()), checkpoint.model,
-                    (checkpoint.folder / "model.safetensors").string());
+  run::copy_tensors(
+      run::named_tensors(loaded.task->model()), average ? checkpoint.average : checkpoint.model,
+      (checkpoint.folder / (average ? "ema.safetensors" : "model.safetensors")).string());
   loaded.task->model().eval();
   loaded.step = checkpoint.state.step;
   return loaded;
@@ -82,8 +102,9 @@ std::vector<Record> evaluate_run(LoadedRun& loaded,
   const std::unique_ptr<Options> eval_options = loaded.task->make_eval_options();
   apply_overrides(assignments, fields_of(*eval_options));
   const run::SignalGuard signals;
-  const run::Labels labels =
+  run::Labels labels =
       run::run_labels(loaded.paths, loaded.options, *loaded.task, loaded.step, "eval");
+  if (loaded.weights == Weights::kAverage) labels["weights"] = std::string("ema");
   auto records = run::evaluate(*loaded.task, *eval_options, labels, hooks, dump);
   if (!records) {
     const int signal = run::stop_signal();
@@ -105,6 +126,7 @@ void start_run(const run::RunPaths& paths,
                const run::LoopHooks& hooks) {
   run::check_new(paths);  // before the data are read, which may take a while
   const std::unique_ptr<tasks::Task> task = make_task(options);
+  if (options.train.steps > 0) task->num_train_units();  // throws where there is nothing to read
   const run::RunLock lock = run::create_run_folder(paths);
   run::write_config(paths, run::config_text(options));
   run::train({.paths = paths,

@@ -36,16 +36,27 @@ run::RunOptions read_recipe_options(const RecipeArguments& arguments);
 
 std::unique_ptr<tasks::Task> make_task(const run::RunOptions& options);
 
+/// Which of the weights of a checkpoint.
+enum class Weights { kTrained, kAverage };
+
+/// `--weights`: trained or ema.
+void add_weights(CLI::App& app, Weights& weights);
+
 /// A finished or running run, ready to be evaluated.
 struct LoadedRun {
   run::RunPaths paths;
   run::RunOptions options;
   std::unique_ptr<tasks::Task> task;
   int64_t step = 0;
+  Weights weights = Weights::kTrained;
 };
 
-/// `step` -1: the newest checkpoint that can be used.
-LoadedRun load_run(const std::filesystem::path& folder, int64_t step, const run::LoopHooks& hooks);
+/// `step` -1: the newest checkpoint that can be used. RunError where there is no average and one is
+/// asked for.
+LoadedRun load_run(const std::filesystem::path& folder,
+                   int64_t step,
+                   const run::LoopHooks& hooks,
+                   Weights weights = Weights::kTrained);
 
 /// Evaluates and appends the records to the run's. `assignments` are evaluation options. Throws
 /// Interrupted after a signal.

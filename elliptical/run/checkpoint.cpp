@@ -15,6 +15,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kModelFile = "model.safetensors";
 constexpr const char* kOptimizerFile = "optimizer.safetensors";
+constexpr const char* kAverageFile = "ema.safetensors";
 constexpr const char* kStateFile = "state.json";
 constexpr const char* kIncomplete = ".incomplete";
 constexpr const char* kDamaged = ".damaged";
@@ -117,6 +118,7 @@ void save_checkpoint(const fs::path& checkpoints,
                      const CheckpointState& state,
                      const NamedTensors& model,
                      const NamedTensors& optimizer,
+                     const NamedTensors& average,
                      const Notice& notice) {
   const fs::path final_folder = checkpoints / folder_name(state.step);
   fs::path folder = final_folder;
@@ -130,6 +132,7 @@ void save_checkpoint(const fs::path& checkpoints,
     std::map<std::string, WrittenFile> files;
     files[kModelFile] = write_tensors(folder / kModelFile, model);
     files[kOptimizerFile] = write_tensors(folder / kOptimizerFile, optimizer);
+    if (!average.empty()) files[kAverageFile] = write_tensors(folder / kAverageFile, average);
     FileWriter state_file(folder / kStateFile);
     state_file.write(state_text(state, files));
     state_file.finish();
@@ -156,11 +159,15 @@ Checkpoint read_checkpoint(const fs::path& folder, CheckpointPart part) {
     throw DataError(state_path.string() + ": step must be that of the folder, is " +
                     std::to_string(result.state.step));
   }
-  verify_file(folder / kModelFile, json["files"]);
-  result.model = read_tensors(folder / kModelFile);
-  if (part == CheckpointPart::kAll) {
-    verify_file(folder / kOptimizerFile, json["files"]);
-    result.optimizer = read_tensors(folder / kOptimizerFile);
+  const auto read = [&](const char* name) {
+    verify_file(folder / name, json["files"]);
+    return read_tensors(folder / name);
+  };
+  if (part != CheckpointPart::kAverage) result.model = read(kModelFile);
+  if (part == CheckpointPart::kAll) result.optimizer = read(kOptimizerFile);
+  const bool has_average = json["files"].contains(kAverageFile);
+  if (part == CheckpointPart::kAverage || (part == CheckpointPart::kAll && has_average)) {
+    result.average = read(kAverageFile);
   }
   return result;
 }

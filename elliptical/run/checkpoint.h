@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Checkpoints: `checkpoints/step-N/` with model.safetensors, optimizer.safetensors and state.json,
-// which holds the checksums of the other two and of itself. One is written as `step-N.incomplete`,
-// synced file by file, renamed, and the folder above synced: whatever happens, a folder called
-// step-N is whole or was damaged later, which its checksums tell.
+// Checkpoints: `checkpoints/step-N/` with model.safetensors, optimizer.safetensors, where an
+// average of the weights is kept ema.safetensors, and state.json, which holds the checksums of the
+// others and of itself. One is written as `step-N.incomplete`, synced file by file, renamed, and
+// the folder above synced: whatever happens, a folder called step-N is whole or was damaged later,
+// which its checksums tell.
 //
 // There is no random state and no data position in it: both are functions of the seed and the step.
 #pragma once
@@ -38,18 +39,19 @@ struct CheckpointState {
 struct Checkpoint {
   CheckpointState state;
   fs::path folder;
-  std::map<std::string, at::Tensor> model;
-  std::map<std::string, at::Tensor> optimizer;  ///< empty where only the model was asked for
+  // Empty where it was not asked for; the average also where none is kept.
+  std::map<std::string, at::Tensor> model, optimizer, average;
 };
 
-enum class CheckpointPart { kModel, kAll };
+enum class CheckpointPart { kModel, kAverage, kAll };
 
-/// Writes `checkpoints/step-N`; N must not exist. When it fails, nothing is left and what was there
-/// is as before.
+/// Writes `checkpoints/step-N`; N must not exist. An empty `average` has no file. When it fails,
+/// nothing is left and what was there is as before.
 void save_checkpoint(const fs::path& checkpoints,
                      const CheckpointState& state,
                      const NamedTensors& model,
                      const NamedTensors& optimizer,
+                     const NamedTensors& average,
                      const Notice& notice);
 
 /// Reads and verifies one. Throws DataError: file and what is wrong with it.

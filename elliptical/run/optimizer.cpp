@@ -30,24 +30,31 @@ double Adam::gradient_norm() const {
 }
 
 void Adam::update(double learning_rate, double norm, int64_t step) {
-  std::vector<at::Tensor> parameters, gradients, exp_avg, exp_avg_sq;
+  struct Group {
+    std::vector<at::Tensor> parameters, gradients, exp_avg, exp_avg_sq;
+  };
+  Group decaying, staying;
   for (size_t i = 0; i < parameters_.size(); ++i) {
-    const at::Tensor& parameter = parameters_[i].second;
+    const auto& [name, parameter] = parameters_[i];
     if (!parameter.grad().defined()) continue;
-    parameters.push_back(parameter);
-    gradients.push_back(parameter.grad().contiguous());
-    exp_avg.push_back(exp_avg_[i]);
-    exp_avg_sq.push_back(exp_avg_sq_[i]);
+    Group& group = decays(options_.decay_rule, name, parameter.dim()) ? decaying : staying;
+    group.parameters.push_back(parameter);
+    group.gradients.push_back(parameter.grad().contiguous());
+    group.exp_avg.push_back(exp_avg_[i]);
+    group.exp_avg_sq.push_back(exp_avg_sq_[i]);
   }
   const bool clip = options_.clip_norm > 0 && norm > options_.clip_norm;
-  ops::adam_step(parameters, gradients, exp_avg, exp_avg_sq,
-                 {.learning_rate = learning_rate,
-                  .beta1 = options_.beta1,
-                  .beta2 = options_.beta2,
-                  .eps = options_.eps,
-                  .weight_decay = options_.weight_decay,
-                  .gradient_scale = clip ? options_.clip_norm / norm : 1.0,
-                  .step = step + 1});
+  for (const auto& [group, weight_decay] :
+       {std::pair(&decaying, options_.weight_decay), std::pair(&staying, 0.0)}) {
+    ops::adam_step(group->parameters, group->gradients, group->exp_avg, group->exp_avg_sq,
+                   {.learning_rate = learning_rate,
+                    .beta1 = options_.beta1,
+                    .beta2 = options_.beta2,
+                    .eps = options_.eps,
+                    .weight_decay = weight_decay,
+                    .gradient_scale = clip ? options_.clip_norm / norm : 1.0,
+                    .step = step + 1});
+  }
 }
 
 NamedTensors Adam::state() const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Adam over the parameters of a model, with its moments under the parameters' names.
+// Adam over the parameters of a model, with its moments under the parameters' names; which of them
+// decay is a rule of the options.
 #pragma once
 
 #include <vector>

@@ -2,6 +2,7 @@
 #include "elliptical/run/run_options.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 
@@ -10,6 +11,8 @@ namespace elliptical::run {
 std::string_view to_string(ScheduleShape shape) {
   return shape == ScheduleShape::kConstant ? "constant" : "cosine";
 }
+
+std::string_view to_string(DecayRule rule) { return rule == DecayRule::kAll ? "all" : "matrices"; }
 
 std::string_view to_string(MetricOrder order) {
   return order == MetricOrder::kLowest ? "lowest" : "highest";
@@ -25,6 +28,12 @@ void OptimizerOptions::visit(FieldList& fields) {
   fields.add("beta2", beta2, "decay of the mean of squared gradients", below(0, 1));
   fields.add("eps", eps, "added to the root of the mean square", above(0));
   fields.add("weight_decay", weight_decay, "decoupled weight decay (AdamW)", at_least(0));
+  fields.add_enum(
+      "decay_rule", decay_rule, {"all", "matrices"},
+      [](const std::string& name) {
+        return name == "all" ? DecayRule::kAll : DecayRule::kMatrices;
+      },
+      "what decays: all, or matrices without vectors, biases, tokens and positions");
   fields.add("clip_norm", clip_norm, "largest norm of the gradient; 0: no limit", at_least(0));
 }
 
@@ -36,7 +45,12 @@ void ScheduleOptions::visit(FieldList& fields) {
       },
       "what follows the warm-up");
   fields.add("warmup_steps", warmup_steps, "steps of linear warm-up", at_least(0));
+  fields.add("warmup_start", warmup_start,
+             "rate of the first step of the warm-up; absent: peak / warmup_steps", at_least(0));
   fields.add("min_ratio", min_ratio, "where the cosine ends, as a part of the peak", between(0, 1));
+  fields.add("interval", interval, "steps between changes of the rate, an epoch for instance",
+             at_least(1));
+  fields.add("lag", lag, "steps that the schedule is behind", at_least(0));
 }
 
 void TrainOptions::visit(FieldList& fields) {
@@ -55,6 +69,9 @@ void TrainOptions::visit(FieldList& fields) {
         return name == "lowest" ? MetricOrder::kLowest : MetricOrder::kHighest;
       },
       "which value of best_metric is best");
+  fields.add("ema_decay", ema_decay,
+             "decay per step of a moving average of all weights, kept beside them; 0: none",
+             below(0, 1));
   fields.add_enum(
       "on_save_error", on_save_error, {"stop", "continue"},
       [](const std::string& name) {
@@ -74,13 +91,25 @@ void RunOptions::visit(FieldList& fields) {
   fields.add_group("schedule", schedule);
 }
 
+bool decays(DecayRule rule, std::string_view name, int64_t num_dimensions) {
+  if (rule == DecayRule::kAll) return true;
+  const std::string_view last = name.substr(name.rfind('.') + 1);  // npos + 1 is 0
+  const auto is = [&](std::string_view other) { return last == other; };
+  constexpr std::array kExempt = {"bias", "cls_token", "dist_token", "pos_embed"};
+  return num_dimensions > 1 && std::none_of(kExempt.begin(), kExempt.end(), is);
+}
+
 double learning_rate(const OptimizerOptions& optimizer,
                      const ScheduleOptions& schedule,
                      int64_t step,
                      int64_t steps) {
   const double peak = optimizer.learning_rate;
+  step = std::max<int64_t>(step / schedule.interval * schedule.interval - schedule.lag, 0);
   if (step < schedule.warmup_steps) {
-    return peak * static_cast<double>(step + 1) / static_cast<double>(schedule.warmup_steps);
+    const auto length = static_cast<double>(schedule.warmup_steps);
+    if (!schedule.warmup_start) return peak * static_cast<double>(step + 1) / length;
+    return *schedule.warmup_start +
+           (peak - *schedule.warmup_start) * static_cast<double>(step) / length;
   }
   if (schedule.shape == ScheduleShape::kConstant) return peak;
   const double part = static_cast<double>(step) / static_cast<double>(std::max<int64_t>(steps, 1));
@@ -95,6 +124,8 @@ void shrink(RunOptions& options) {
   train.eval_interval = std::min<int64_t>(train.eval_interval, 2);
   train.checkpoint_interval = std::min<int64_t>(train.checkpoint_interval, 2);
   options.schedule.warmup_steps = std::min<int64_t>(options.schedule.warmup_steps, 2);
+  options.schedule.interval = std::min<int64_t>(options.schedule.interval, 2);
+  options.schedule.lag = std::min<int64_t>(options.schedule.lag, 2);
 }
 
 }  // namespace elliptical::run

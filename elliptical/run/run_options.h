@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,10 +17,16 @@
 
 namespace elliptical::run {
 
+/// What weight decay shrinks: everything, or matrices and kernels alone, not what is
+/// one-dimensional, a bias, a learned token or a position embedding (DeiT).
+enum class DecayRule { kAll, kMatrices };
+std::string_view to_string(DecayRule rule);
+
 /// Adam; the gradient is scaled down to `clip_norm` where its norm is larger.
 struct OptimizerOptions {
   double learning_rate = 2.5e-4, beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
   double weight_decay = 0.0;
+  DecayRule decay_rule = DecayRule::kAll;
   double clip_norm = 0.25;  ///< 0: never
   void visit(FieldList& fields);
 };
@@ -30,7 +37,10 @@ std::string_view to_string(ScheduleShape shape);
 struct ScheduleOptions {
   ScheduleShape shape = ScheduleShape::kCosine;
   int64_t warmup_steps = 2000;
+  std::optional<double> warmup_start;  ///< absent: the warm-up ends with its last step
   double min_ratio = 0.0;
+  int64_t interval = 1;  ///< an epoch where the rate is one number for each epoch
+  int64_t lag = 0;
   void visit(FieldList& fields);
 };
 
@@ -48,6 +58,7 @@ struct TrainOptions {
   int64_t checkpoints_kept = 2;
   std::string best_metric;  ///< empty: none is kept for being best
   MetricOrder best_order = MetricOrder::kLowest;
+  double ema_decay = 0.0;  ///< 0: no average is kept
   SaveErrorPolicy on_save_error = SaveErrorPolicy::kStop;
   void visit(FieldList& fields);
 };
@@ -65,8 +76,12 @@ struct RunOptions {
   void visit(FieldList& fields);
 };
 
+/// Whether the parameter of this name and these dimensions decays.
+bool decays(DecayRule rule, std::string_view name, int64_t num_dimensions);
+
 /// The learning rate of update number `step` (from 0), of `steps` in all: linear warm-up, then the
-/// shape. The cosine is a function of the step itself, not of the steps since the warm-up.
+/// shape. The cosine is a function of the step itself, not of the steps since the warm-up. `step`
+/// counts in whole intervals, less the lag: DeiT's epoch e has the rate of epoch e - 1.
 double learning_rate(const OptimizerOptions& optimizer,
                      const ScheduleOptions& schedule,
                      int64_t step,

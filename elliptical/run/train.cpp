@@ -12,6 +12,7 @@
 #include "elliptical/run/non_finite.h"
 #include "elliptical/run/optimizer.h"
 #include "elliptical/run/signals.h"
+#include "elliptical/run/weight_average.h"
 
 namespace elliptical::run {
 namespace {
@@ -68,7 +69,8 @@ class Trainer {
         options_(*job.options),
         task_(*job.task),
         config_(config_text(*job.options)),
-        optimizer_(job.task->model(), job.options->optimizer) {}
+        optimizer_(job.task->model(), job.options->optimizer),
+        average_(job.task->model(), job.options->train.ema_decay) {}
 
   void restore();
   void loop();
@@ -91,6 +93,7 @@ class Trainer {
   tasks::Task& task_;
   std::string config_;
   Adam optimizer_;
+  WeightAverage average_;
   std::string origin_;
 
   int64_t step_ = 0;  ///< updates done
@@ -120,9 +123,13 @@ void Trainer::check_unchanged(const CheckpointState& before) const {
 void Trainer::load(const Checkpoint& checkpoint, bool with_optimizer) {
   copy_tensors(named_tensors(task_.model()), checkpoint.model,
                (checkpoint.folder / "model.safetensors").string());
-  if (with_optimizer) {
-    copy_tensors(optimizer_.state(), checkpoint.optimizer,
-                 (checkpoint.folder / "optimizer.safetensors").string());
+  average_.restart();
+  if (!with_optimizer) return;
+  copy_tensors(optimizer_.state(), checkpoint.optimizer,
+               (checkpoint.folder / "optimizer.safetensors").string());
+  if (average_.is_kept() && !checkpoint.average.empty()) {
+    copy_tensors(average_.state(), checkpoint.average,
+                 (checkpoint.folder / "ema.safetensors").string());
   }
 }
 
@@ -169,6 +176,7 @@ void Trainer::update() {
   const double rate =
       learning_rate(options_.optimizer, options_.schedule, step_, options_.train.steps);
   optimizer_.update(rate, norm, step_);
+  average_.update();
   ++step_;
 
   train_seconds_ += std::chrono::duration<double>(Clock::now() - start).count();
@@ -244,7 +252,7 @@ void Trainer::save(bool pending) {
                               .program = job_.program,
                               .origin = origin_};
   save_checkpoint(job_.paths.checkpoints(), state, named_tensors(task_.model()), optimizer_.state(),
-                  [this](const std::string& line) { job_.hooks.say(line); });
+                  average_.state(), [this](const std::string& line) { job_.hooks.say(line); });
   saved_step_ = step_;
   retain_checkpoints(job_.paths.checkpoints(), options_.train.checkpoints_kept, best_step_);
 }
@@ -262,7 +270,8 @@ void Trainer::loop() {
   log_.emplace(job_.paths.log());
   task_.model().train();
   bool pending = is_due(step_, train.eval_interval, train.steps) && !evaluated_;
-  bool save_due = is_due(step_, train.checkpoint_interval, train.steps);
+  // A run of no steps is one of its first weights, to be measured.
+  bool save_due = is_due(step_, train.checkpoint_interval, train.steps) || train.steps == 0;
   while (true) {
     if (pending && stop_signal() == 0) pending = !evaluate_now();
     const int signal = stop_signal();

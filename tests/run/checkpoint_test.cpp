@@ -29,7 +29,7 @@ class CheckpointTest : public RunTest {
     const NamedTensors optimizer = {{"exp_avg.a.weight", at::ones({3, 2})}};
     save_checkpoint(folder_,
                     {.step = step, .seed = 5, .config = "seed = 5\n", .data = {{"text", "abc"}}},
-                    model, optimizer, notice_);
+                    model, optimizer, average_, notice_);
   }
 
   int64_t newest() { return newest_checkpoint(folder_, CheckpointPart::kAll, notice_)->state.step; }
@@ -39,6 +39,7 @@ class CheckpointTest : public RunTest {
   }
 
   fs::path folder_;
+  NamedTensors average_;
   Notice notice_ = [this](const std::string& line) { notices_.push_back(line); };
 };
 
@@ -63,6 +64,26 @@ TEST_F(CheckpointTest, RoundTrip) {
   EXPECT_EQ(checkpoint.model.at("count").item<int64_t>(), 12);
   EXPECT_TRUE(checkpoint.optimizer.at("exp_avg.a.weight").equal(at::ones({3, 2})));
   EXPECT_TRUE(read_checkpoint(folder_ / "step-12", CheckpointPart::kModel).optimizer.empty());
+}
+
+TEST_F(CheckpointTest, AverageIsAFileOfItsOwn) {
+  save(1);
+  EXPECT_FALSE(fs::exists(file(1, "ema.safetensors")));
+  EXPECT_TRUE(read_checkpoint(folder_ / "step-1", CheckpointPart::kAll).average.empty());
+  EXPECT_EQ(
+      message_of<DataError>([&] { read_checkpoint(folder_ / "step-1", CheckpointPart::kAverage); }),
+      file(1, "ema.safetensors").string() + ": state.json does not mention it");
+
+  average_ = {{"a.weight", at::full({3, 2}, 0.5f)}};
+  save(2);
+  const Checkpoint average = read_checkpoint(folder_ / "step-2", CheckpointPart::kAverage);
+  EXPECT_TRUE(average.average.at("a.weight").equal(at::full({3, 2}, 0.5f)));
+  EXPECT_TRUE(average.model.empty() && average.optimizer.empty());
+  EXPECT_TRUE(read_checkpoint(folder_ / "step-2", CheckpointPart::kModel).average.empty());
+
+  flip_bit(file(2, "ema.safetensors"), -1);
+  EXPECT_EQ(newest(), 1);
+  EXPECT_TRUE(any_contains(notices_, "ema.safetensors: its checksum must be"));
 }
 
 TEST_F(CheckpointTest, NoneYet) {
@@ -227,7 +248,7 @@ TEST_F(CheckpointTest, C12PathsThatAreNotUtf8AndVeryLong) {
        {std::string("with space"), std::string("\xff\xfe"), std::string(200, 'x')}) {
     folder_ = root_ / name / "checkpoints";
     fs::create_directories(folder_);
-    save_checkpoint(folder_, {.step = 1, .origin = (root_ / name).string()}, {}, {}, notice_);
+    save_checkpoint(folder_, {.step = 1, .origin = (root_ / name).string()}, {}, {}, {}, notice_);
     EXPECT_EQ(newest(), 1);
   }
 }

@@ -29,7 +29,10 @@ std::string RunTest::state_bytes(const std::string& name) const {
   const fs::path checkpoints = paths(name).checkpoints();
   const fs::path newest =
       checkpoints / ("step-" + std::to_string(checkpoint_steps(checkpoints).back()));
-  return read_file(newest / "model.safetensors") + read_file(newest / "optimizer.safetensors");
+  std::string bytes =
+      read_file(newest / "model.safetensors") + read_file(newest / "optimizer.safetensors");
+  if (fs::exists(newest / "ema.safetensors")) bytes += read_file(newest / "ema.safetensors");
+  return bytes;
 }
 
 bool any_contains(const std::vector<std::string>& lines, const std::string& part) {

@@ -36,9 +36,45 @@ TEST(Schedule, ConstantStays) {
   EXPECT_DOUBLE_EQ(learning_rate({.learning_rate = 0.5}, schedule, 99, 100), 0.5);
 }
 
+TEST(Schedule, DeitHasOneRateForEachEpochAndLagsByOne) {
+  // 300 epochs of 1,251 steps; peak 5e-4 * 1024 / 512, five epochs of warm-up, floor 1e-5.
+  constexpr int64_t kEpoch = 1251, kSteps = 300 * kEpoch;
+  const OptimizerOptions optimizer{.learning_rate = 1e-3};
+  const ScheduleOptions schedule{.warmup_steps = 5 * kEpoch,
+                                 .warmup_start = 1e-6,
+                                 .min_ratio = 0.01,
+                                 .interval = kEpoch,
+                                 .lag = kEpoch};
+  const auto rate = [&](int64_t epoch, int64_t step = 0) {
+    return learning_rate(optimizer, schedule, epoch * kEpoch + step, kSteps);
+  };
+  EXPECT_DOUBLE_EQ(rate(0), 1e-6);
+  EXPECT_DOUBLE_EQ(rate(1), 1e-6);
+  EXPECT_NEAR(rate(2), 1e-6 + (1e-3 - 1e-6) / 5, 1e-18);
+  EXPECT_DOUBLE_EQ(rate(3), rate(3, kEpoch - 1));
+  EXPECT_NE(rate(3, kEpoch - 1), rate(4));
+  EXPECT_NEAR(rate(6), 1e-5 + 0.5 * (1e-3 - 1e-5) * (1 + std::cos(M_PI * 5 / 300)), 1e-18);
+  // TR-2: the last epoch in a public log of this recipe, to all digits that it prints.
+  EXPECT_NEAR(rate(299), 1.0108561680e-5, 0.5e-15);
+}
+
+TEST(DecayRule, MatricesAreNotVectorsBiasesTokensOrPositions) {
+  for (const char* name : {"blocks.0.attn.qkv.bias", "cls_token", "dist_token", "pos_embed",
+                           "model.pos_embed", "bias"}) {
+    EXPECT_FALSE(decays(DecayRule::kMatrices, name, 3)) << name;
+    EXPECT_TRUE(decays(DecayRule::kAll, name, 3)) << name;
+  }
+  EXPECT_TRUE(decays(DecayRule::kMatrices, "blocks.0.attn.qkv.weight", 2));
+  EXPECT_TRUE(decays(DecayRule::kMatrices, "patch_embed.proj.weight", 4));
+  EXPECT_FALSE(decays(DecayRule::kMatrices, "blocks.0.norm1.weight", 1));
+}
+
 TEST(RunOptions, ConfigRoundTrip) {
   RunOptions options = testing::toy_run_options(7);
   options.schedule.shape = ScheduleShape::kConstant;
+  options.schedule.warmup_start = 1e-6;
+  options.optimizer.decay_rule = DecayRule::kMatrices;
+  options.train.ema_decay = 0.9;
   options.train.best_metric = "error";
   options.train.best_order = MetricOrder::kHighest;
   options.train.on_save_error = SaveErrorPolicy::kContinue;

@@ -26,12 +26,20 @@ struct ToyModel : torch::nn::Module {
     for (at::Tensor& parameter : parameters()) {
       parameter.copy_(numbers(key.derive(index++), parameter.sizes()) * 0.3);
     }
-    register_buffer("num_calls_allowed", at::ones({1}, at::kLong));
+    running_mean = register_buffer("running_mean", at::zeros({width}));
+    num_batches = register_buffer("num_batches", at::zeros({}, at::kLong));
+  }
+  /// As batch normalization keeps them: a part of the state that training changes without gradient.
+  void note_statistics(const at::Tensor& input) {
+    const at::NoGradGuard no_grad;
+    running_mean.lerp_(first(input).mean(0), 0.1);
+    num_batches.add_(1);
   }
   at::Tensor forward(const at::Tensor& input, const at::Tensor& kept) {
     return second(at::relu(first(input)) * kept);
   }
   torch::nn::Linear first, second;
+  at::Tensor running_mean, num_batches;
 };
 
 class ToyEvalSet : public tasks::EvalSet {
@@ -80,6 +88,7 @@ class ToyTask : public tasks::Task {
                           .to(at::kFloat);
     const int64_t step = num_losses_++;
     if (options_.bad_loss_step >= 0 && step >= options_.bad_loss_step) kept = kept * 1e39;
+    model_.note_statistics(batch.input);
     at::Tensor error = (model_.forward(batch.input, kept) - batch.target).square().mean();
     if (options_.bad_gradient_step >= 0 && step >= options_.bad_gradient_step) {
       error = error + at::sqrt(model_.second->bias.sum() * 0);  // 0, with an infinite slope

@@ -81,6 +81,69 @@ TEST_F(TrainTest, DeathAnywhereAndResumeGivesTheSameBits) {
   }
 }
 
+TEST_F(TrainTest, DeathAndResumeKeepTheAverageAndTheStatistics) {
+  RunOptions options = toy_run_options(10);
+  options.train.ema_decay = 0.8;
+  options.optimizer.weight_decay = 0.05;
+  options.optimizer.decay_rule = DecayRule::kMatrices;
+  options.schedule.interval = 4;
+  start("whole", options);
+  const auto whole = newest_checkpoint(paths("whole").checkpoints(), CheckpointPart::kAll, {});
+  EXPECT_EQ(whole->model.at("num_batches").item<int64_t>(), 10);
+  EXPECT_EQ(whole->average.at("num_batches").item<int64_t>(), 10);
+  EXPECT_FALSE(whole->average.at("running_mean").equal(whole->model.at("running_mean")));
+  for (const int64_t index : {1, 4, 9}) {
+    const std::string name = "killed" + std::to_string(index);
+    toy_hook = [&](const std::string& where, int64_t i) {
+      if (where == "train" && i == index) throw Death();
+    };
+    EXPECT_THROW(start(name, options), Death);
+    toy_hook = nullptr;
+    resume(name, options);
+    EXPECT_EQ(state_bytes(name), state_bytes("whole")) << name;
+  }
+}
+
+TEST_F(TrainTest, AverageFollowsTheWeightsOfEachStep) {
+  constexpr double kDecay = 0.75;
+  RunOptions options = toy_run_options(4);
+  options.train.ema_decay = kDecay;
+  options.train.checkpoint_interval = 1;
+  options.train.checkpoints_kept = 10;
+  start("a", options);
+  at::Tensor expected =
+      make_toy_task(options)->model().named_parameters()["first.weight"].detach().to(at::kDouble);
+  for (int64_t step = 1; step <= 4; ++step) {
+    const Checkpoint checkpoint = read_checkpoint(
+        paths("a").checkpoints() / ("step-" + std::to_string(step)), CheckpointPart::kAll);
+    expected = kDecay * expected + (1 - kDecay) * checkpoint.model.at("first.weight");
+    // A few roundings of float each step, of numbers below 1.
+    EXPECT_TRUE(checkpoint.average.at("first.weight").to(at::kDouble).allclose(expected, 0, 1e-6));
+  }
+}
+
+TEST_F(TrainTest, ForkTakesTheAverageOrStartsOne) {
+  RunOptions options = toy_run_options(6);
+  options.train.ema_decay = 0.9;
+  start("with", options);
+  start("without", toy_run_options(6));
+  for (const std::string source_name : {"with", "without"}) {
+    for (const bool restart : {false, true}) {
+      const auto source =
+          newest_checkpoint(paths(source_name).checkpoints(), CheckpointPart::kAll, {});
+      const std::string name = source_name + (restart ? "-restarted" : "-continued");
+      const std::unique_ptr<tasks::Task> task = make_toy_task(options);
+      const RunLock lock = create_run_folder(paths(name));
+      save_fork({.paths = paths(name), .options = &options, .task = task.get(), .program = "test"},
+                *source, restart);
+      const auto first = newest_checkpoint(paths(name).checkpoints(), CheckpointPart::kAll, {});
+      const bool is_taken = source_name == "with" && !restart;
+      const auto& expected = is_taken ? source->average : source->model;
+      EXPECT_TRUE(first->average.at("first.weight").equal(expected.at("first.weight"))) << name;
+    }
+  }
+}
+
 TEST_F(TrainTest, ManyDeathsInOneRun) {
   RunOptions options = toy_run_options(20);
   options.train.checkpoint_interval = 2;
