@@ -22,10 +22,25 @@ struct CompareArguments {
   RecipeArguments changes;  ///< of every recipe
   fs::path folder;
   std::string seeds = "3", controls = "all", split = "test", format = "table",
-              reference = "softmax";
+              reference = "softmax", corruption = "gaussian_noise";
   double swap_rate = 0.025;
+  int severity = 3;
   int num_jobs = 1, num_threads = 0;
 };
+
+/// Runs of pictures are measured on corrupted ones, runs of text on swapped words.
+void choose_damage(const CompareArguments& arguments, ComparisonWork& work) {
+  if (work.plan.front().options.task.name() == "classify_image") {
+    if (arguments.corruption == "none") return;
+    work.strength = arguments.severity;
+    work.corruption = arguments.corruption;
+    work.damage = {"corrupt=" + arguments.corruption,
+                   fmt::format("severity={}", arguments.severity)};
+  } else if (arguments.swap_rate > 0) {
+    work.strength = arguments.swap_rate;
+    work.damage = {fmt::format("swap_rate={}", arguments.swap_rate)};
+  }
+}
 
 ComparisonWork make_work(const CompareArguments& arguments) {
   run::ComparisonRequest request{.seeds = run::parse_seeds(arguments.seeds),
@@ -36,11 +51,12 @@ ComparisonWork make_work(const CompareArguments& arguments) {
     changed.recipe = recipe;
     request.recipes.push_back(read_recipe_options(changed));
   }
-  return {.plan = run::plan_comparison(request),
-          .split = arguments.split,
-          .swap_rate = arguments.swap_rate,
-          .num_jobs = arguments.num_jobs,
-          .num_threads = arguments.num_threads};
+  ComparisonWork work{.plan = run::plan_comparison(request),
+                      .split = arguments.split,
+                      .num_jobs = arguments.num_jobs,
+                      .num_threads = arguments.num_threads};
+  choose_damage(arguments, work);
+  return work;
 }
 
 /// Where things are and what can be done with them.
@@ -78,6 +94,10 @@ int compare(const Arguments& words) {
                  "isotropic, random fixed, mean scaling, null twin");
   app.add_option("--swap", arguments.swap_rate, "rate of swapped words; 0: clean text only")
       ->check(CLI::Range(0.0, 1.0));
+  app.add_option("--corrupt", arguments.corruption,
+                 "of pictures: names with commas, all, extra, or none: clean pictures only");
+  app.add_option("--severity", arguments.severity, "of corruptions; 0: all five")
+      ->check(CLI::Range(0, 5));
   app.add_option("--split", arguments.split, "part of the data that is measured")
       ->check(one_of({"train", "valid", "test"}));
   app.add_option("--reference", arguments.reference, "method that others are compared with");
@@ -95,11 +115,11 @@ int compare(const Arguments& words) {
     const ComparisonWork work = make_work(arguments);
     check_folders(work.plan);
     is_whole = carry_out(work, printer);
+    if (!work.damage.empty()) options.strength = work.strength;
   }
   if (!arguments.recipes.empty() || app.count("--split") > 0) options.split = arguments.split;
-  if ((!arguments.recipes.empty() && arguments.swap_rate > 0) || app.count("--swap") > 0) {
-    options.swap_rate = arguments.swap_rate;
-  }
+  if (app.count("--swap") > 0) options.strength = arguments.swap_rate;
+  if (app.count("--severity") > 0) options.strength = arguments.severity;
   report::RunCollection found = report::read_runs({arguments.folder});
   report::Comparison comparison = report::compare_runs(found.runs, options);
   comparison.problems.insert(comparison.problems.begin(), found.problems.begin(),

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -46,10 +47,12 @@ std::string difference_text(const std::optional<Difference>& difference) {
 }
 
 Table measure_table(const Comparison& comparison, size_t measure) {
-  Table table{.columns = {comparison.measures[measure], "seeds", "perplexity", "+- %",
-                          "% against " + comparison.reference}};
-  if (!comparison.matched.empty()) table.columns.push_back("% against " + comparison.matched);
-  if (measure == 0) table.columns.emplace_back("tokens/s");
+  const std::string unit = comparison.quantity.unit, metric = comparison.quantity.metric;
+  Table table{.columns = {comparison.measures[measure], "seeds",
+                          metric + (comparison.quantity.is_ratio ? "" : " %"), "+- " + unit,
+                          unit + " against " + comparison.reference}};
+  if (!comparison.matched.empty()) table.columns.push_back(unit + " against " + comparison.matched);
+  if (measure == 0) table.columns.push_back(comparison.unit + "/s");
   for (const report::MethodRow& row : comparison.rows) {
     if (!row.cells[measure]) continue;
     const report::Cell& cell = *row.cells[measure];
@@ -60,7 +63,7 @@ Table measure_table(const Comparison& comparison, size_t measure) {
              difference_text(cell.to_reference)};
     if (!comparison.matched.empty()) cells.push_back(difference_text(cell.to_matched));
     if (measure == 0) {
-      cells.push_back(row.tokens_per_second ? fmt::format("{:.0f}", *row.tokens_per_second) : "-");
+      cells.push_back(row.units_per_second ? fmt::format("{:.0f}", *row.units_per_second) : "-");
     }
   }
   return table;
@@ -74,12 +77,20 @@ void print_lines(std::ostream& stream, const char* title, const std::vector<std:
 
 void print_for_people(std::ostream& stream, const Comparison& comparison) {
   if (!comparison.measures.empty()) {
-    stream << fmt::format("Perplexity on {} ({}); lower is better. ", comparison.data,
-                          comparison.split);
-    if (comparison.swap_rate > 0) {
-      stream << fmt::format("Swapped: {:.3g} % of the words. ", 100 * comparison.swap_rate);
+    std::string metric = comparison.quantity.metric;
+    metric[0] = static_cast<char>(std::toupper(metric[0]));
+    stream << fmt::format("{} on {} ({}); {} is better. ", metric, comparison.data,
+                          comparison.split,
+                          comparison.quantity.higher_is_better ? "higher" : "lower");
+    if (!comparison.corruption.empty()) {
+      stream << fmt::format("Corrupted: {}, severity {}. ", comparison.corruption,
+                            comparison.strength);
+    } else if (comparison.strength > 0) {
+      stream << fmt::format("Swapped: {:.3g} % of the words. ", 100 * comparison.strength);
     }
-    stream << "In parentheses: 95 % intervals\nover seeds and text; *: outside the noise.\n";
+    stream << fmt::format(
+        "In parentheses: 95 % intervals\nover seeds and {}; *: outside the noise.\n",
+        comparison.quantity.data);
   }
   for (size_t measure = 0; measure < comparison.measures.size(); ++measure) {
     stream << "\n";
@@ -106,8 +117,14 @@ Json or_null(const std::optional<T>& value) {
 
 Json to_json(const Comparison& comparison) {
   Json json = {{"task", comparison.task},           {"data", comparison.data},
-               {"split", comparison.split},         {"swap_rate", comparison.swap_rate},
+               {"split", comparison.split},         {"metric", comparison.quantity.metric},
                {"reference", comparison.reference}, {"matched", comparison.matched}};
+  if (comparison.quantity.is_ratio) {
+    json["swap_rate"] = comparison.strength;
+  } else {
+    json["corruption"] = comparison.corruption;
+    json["severity"] = comparison.strength;
+  }
   json["noise_percent"] = Json::object();
   for (size_t m = 0; m < comparison.measures.size(); ++m) {
     json["noise_percent"][comparison.measures[m]] = or_null(comparison.noise_percent[m]);
@@ -118,7 +135,7 @@ Json to_json(const Comparison& comparison) {
                    {"role", role_name(row.role)},
                    {"seeds", row.seeds},
                    {"leaks_future", row.leaks_future},
-                   {"tokens_per_second", or_null(row.tokens_per_second)},
+                   {comparison.unit + "_per_second", or_null(row.units_per_second)},
                    {"measures", Json::object()}};
     for (size_t m = 0; m < comparison.measures.size(); ++m) {
       if (!row.cells[m]) continue;
@@ -139,9 +156,10 @@ Json to_json(const Comparison& comparison) {
 
 /// One row for each method and measure.
 Table flat_table(const Comparison& comparison) {
-  Table table{.columns = {"measure", "method", "role", "seeds", "perplexity", "deviation_percent",
-                          "to_reference", "to_reference_low", "to_reference_high", "to_matched",
-                          "to_matched_low", "to_matched_high", "tokens_per_second"}};
+  Table table{.columns = {"measure", "method", "role", "seeds", comparison.quantity.metric,
+                          "deviation_percent", "to_reference", "to_reference_low",
+                          "to_reference_high", "to_matched", "to_matched_low", "to_matched_high",
+                          comparison.unit + "_per_second"}};
   const auto text = [](const std::optional<double>& value) {
     return value ? fmt::format("{}", *value) : std::string();
   };
@@ -159,7 +177,7 @@ Table flat_table(const Comparison& comparison) {
         cells.push_back(has_interval ? fmt::format("{}", (*difference)->interval->low) : "");
         cells.push_back(has_interval ? fmt::format("{}", (*difference)->interval->high) : "");
       }
-      cells.push_back(text(row.tokens_per_second));
+      cells.push_back(text(row.units_per_second));
     }
   }
   return table;

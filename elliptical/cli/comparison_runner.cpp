@@ -22,23 +22,22 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-/// Parts of the text that are recorded apart: enough for a bootstrap over them.
+/// Parts of the data that are recorded apart: enough for a bootstrap over them.
 constexpr int kBlocks = 50;
 
 /// What of a planned run is there already.
 struct RunState {
   bool is_trained = false;
   std::optional<double> metric_mean;
-  std::vector<double> missing_rates;  ///< evaluations to be done, by rate of swapped words
+  bool lacks_clean = true, lacks_damaged = true;  ///< evaluations to be done
   double part_trained = 0;
-  bool is_whole() const { return is_trained && missing_rates.empty(); }
+  bool is_whole() const { return is_trained && !lacks_clean && !lacks_damaged; }
 };
 
 bool is_of_training(const Record& record) { return report::label_text(record, "source") != "eval"; }
 
 RunState state_of(const run::PlannedRun& planned, const ComparisonWork& work) {
-  RunState state{.missing_rates = {0.0}};
-  if (work.swap_rate > 0) state.missing_rates.push_back(work.swap_rate);
+  RunState state{.lacks_damaged = !work.damage.empty()};
   const run::RunPaths paths{planned.folder};
   const int64_t last = planned.options.train.steps;
   const std::vector<int64_t> steps = run::checkpoint_steps(paths.checkpoints());
@@ -49,19 +48,24 @@ RunState state_of(const run::PlannedRun& planned, const ComparisonWork& work) {
   const report::RunData data{.folder = paths.folder, .records = read_records(paths.records())};
   const auto is_last = [&](const Record& record) {
     return is_of_training(record) && report::label_text(record, "step") == std::to_string(last) &&
-           record.metric == "perplexity";
+           report::is_clean_measure(record);
   };
   const auto validation = std::find_if(data.records.begin(), data.records.end(), is_last);
   state.is_trained = steps.back() == last && (last == 0 || validation != data.records.end());
   state.metric_mean = run::measured_metric_mean(data.records, last);
-  const std::string windows =
-      validation == data.records.end() ? "" : report::circumstances_of(*validation).windows;
+  const std::string reading =
+      validation == data.records.end() ? "" : report::circumstances_of(*validation).reading;
   for (const auto& [circumstances, by_measure] : report::measurements_at(data, last)) {
-    const bool is_asked = circumstances.split == work.split && circumstances.windows == windows;
+    const bool is_asked = circumstances.split == work.split && circumstances.reading == reading;
     const bool is_whole = std::all_of(by_measure.begin(), by_measure.end(), [](const auto& entry) {
       return !entry.second.blocks.empty();
     });
-    if (is_asked && is_whole) std::erase(state.missing_rates, circumstances.swap_rate);
+    if (!is_asked || !is_whole) continue;
+    if (!circumstances.damaged) state.lacks_clean = false;
+    if (circumstances.damaged && circumstances.strength == work.strength &&
+        circumstances.corruption == work.corruption) {
+      state.lacks_damaged = false;
+    }
   }
   return state;
 }
@@ -90,14 +94,18 @@ void finish_run(const run::PlannedRun& planned,
     resume_run(paths, hooks);
   }
   const RunState state = state_of(planned, work);
-  if (state.missing_rates.empty()) return;
+  if (state.is_whole()) return;
   const run::RunLock lock(paths);
   LoadedRun loaded = load_run(paths.folder, planned.options.train.steps, hooks);
-  for (const double rate : state.missing_rates) {
+  for (const bool damaged : {false, true}) {
+    if (damaged ? !state.lacks_damaged : !state.lacks_clean) continue;
     std::vector<std::string> assignments = {"split=" + work.split,
-                                            fmt::format("blocks={}", kBlocks),
-                                            fmt::format("swap_rate={}", rate)};
-    if (rate == 0) assignments.emplace_back("metric_profile=true");
+                                            fmt::format("blocks={}", kBlocks)};
+    if (damaged) {
+      assignments.insert(assignments.end(), work.damage.begin(), work.damage.end());
+    } else {
+      assignments.emplace_back("metric_profile=true");
+    }
     evaluate_run(loaded, assignments, hooks);
   }
 }

@@ -15,7 +15,11 @@ namespace elliptical::cli {
 struct ComparisonWork {
   std::vector<run::PlannedRun> plan;
   std::string split = "test";
-  double swap_rate = 0.025;  ///< 0: clean text only
+  /// How damaged data are measured: what records tell of it, and the options of the evaluation;
+  /// none of those: clean data only.
+  double strength = 0;
+  std::string corruption;
+  std::vector<std::string> damage;
   int num_jobs = 1;
   int num_threads = 0;  ///< of all jobs together; 0: all cores
 };

@@ -11,20 +11,23 @@ namespace {
 using nlohmann::json;
 
 /// Colour and shape in one word; docs/report.md explains them.
-std::string verdict(const Difference& difference) {
+std::string verdict(const Quantity& quantity, const Difference& difference) {
   if (!difference.interval) return "one seed";
   if (!difference.interval->excludes_zero()) return "inside the noise";
-  return difference.percent < 0 ? "better" : "worse";
+  return quantity.is_gain(difference.percent) ? "better" : "worse";
 }
 
-/// Ends of the bar of one standard deviation over seeds, which is one of log-perplexity: a factor.
-json low_bar(const Cell& cell) {
+/// Ends of the bar of one standard deviation over seeds; where differences are ratios it is a
+/// factor.
+json low_bar(const Quantity& quantity, const Cell& cell) {
   if (!cell.deviation_percent) return nullptr;
-  return chart_number(cell.mean / (1 + *cell.deviation_percent / 100));
+  return chart_number(quantity.is_ratio ? cell.mean / (1 + *cell.deviation_percent / 100)
+                                        : cell.mean - *cell.deviation_percent);
 }
-json high_bar(const Cell& cell) {
+json high_bar(const Quantity& quantity, const Cell& cell) {
   if (!cell.deviation_percent) return nullptr;
-  return chart_number(cell.mean * (1 + *cell.deviation_percent / 100));
+  return chart_number(quantity.is_ratio ? cell.mean * (1 + *cell.deviation_percent / 100)
+                                        : cell.mean + *cell.deviation_percent);
 }
 
 }  // namespace
@@ -83,17 +86,18 @@ void add_comparison_data(const Comparison& comparison,
   DataTable perplexities({"method", "measure", "seed", "value"});
   DataTable means({"method", "measure", "value", "low", "high"});
   DataTable speeds({"method", "value"});
-  DataTable pairs({"method", "seed", "clean", "swapped"});
+  const Quantity& quantity = comparison.quantity;
+  DataTable pairs({"method", "seed", "clean", "damaged"});
   DataTable pair_means(
-      {"method", "clean", "clean_low", "clean_high", "swapped", "swapped_low", "swapped_high"});
+      {"method", "clean", "clean_low", "clean_high", "damaged", "damaged_low", "damaged_high"});
   const auto place_of = [&](const char* measure) {
     const auto& all = comparison.measures;
     return static_cast<size_t>(std::find(all.begin(), all.end(), measure) - all.begin());
   };
-  const size_t clean_place = place_of("clean"), swapped_place = place_of("swapped");
+  const size_t clean_place = place_of("clean"), damaged_place = place_of(quantity.damaged);
   for (const MethodRow& row : comparison.rows) {
     if (std::find(methods.begin(), methods.end(), row.name) == methods.end()) continue;
-    if (row.tokens_per_second) speeds.add({row.name, chart_number(*row.tokens_per_second)});
+    if (row.units_per_second) speeds.add({row.name, chart_number(*row.units_per_second)});
     for (size_t m = 0; m < row.cells.size(); ++m) {
       if (!row.cells[m]) continue;
       const Cell& cell = *row.cells[m];
@@ -102,28 +106,30 @@ void add_comparison_data(const Comparison& comparison,
         perplexities.add({row.name, measure, s < row.seeds.size() ? json(row.seeds[s]) : json(),
                           chart_number(cell.values[s])});
       }
-      means.add({row.name, measure, chart_number(cell.mean), low_bar(cell), high_bar(cell)});
+      means.add({row.name, measure, chart_number(cell.mean), low_bar(quantity, cell),
+                 high_bar(quantity, cell)});
       const auto add = [&](const std::optional<Difference>& difference,
                            const std::string& against) {
         if (!difference) return;
         const auto& interval = difference->interval;
         differences.add({row.name, measure, against, chart_number(difference->percent),
                          interval ? chart_number(interval->low) : json(),
-                         interval ? chart_number(interval->high) : json(), verdict(*difference),
-                         difference->num_seeds});
+                         interval ? chart_number(interval->high) : json(),
+                         verdict(quantity, *difference), difference->num_seeds});
       };
       add(cell.to_reference, comparison.reference);
       add(cell.to_matched, comparison.matched);
     }
-    if (std::max(clean_place, swapped_place) >= row.cells.size()) continue;
-    const std::optional<Cell>&clean = row.cells[clean_place], &swapped = row.cells[swapped_place];
-    if (!clean || !swapped) continue;
-    pair_means.add({row.name, chart_number(clean->mean), low_bar(*clean), high_bar(*clean),
-                    chart_number(swapped->mean), low_bar(*swapped), high_bar(*swapped)});
-    const size_t num_seeds = std::min(clean->values.size(), swapped->values.size());
+    if (std::max(clean_place, damaged_place) >= row.cells.size()) continue;
+    const std::optional<Cell>&clean = row.cells[clean_place], &damaged = row.cells[damaged_place];
+    if (!clean || !damaged) continue;
+    pair_means.add({row.name, chart_number(clean->mean), low_bar(quantity, *clean),
+                    high_bar(quantity, *clean), chart_number(damaged->mean),
+                    low_bar(quantity, *damaged), high_bar(quantity, *damaged)});
+    const size_t num_seeds = std::min(clean->values.size(), damaged->values.size());
     for (size_t s = 0; s < num_seeds && num_seeds <= kMaxLines; ++s) {
       pairs.add({row.name, s < row.seeds.size() ? json(row.seeds[s]) : json(),
-                 chart_number(clean->values[s]), chart_number(swapped->values[s])});
+                 chart_number(clean->values[s]), chart_number(damaged->values[s])});
     }
   }
   data.emplace("differences", std::move(differences));

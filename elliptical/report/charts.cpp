@@ -25,6 +25,7 @@ bool has_measure(const DataTable& table, const std::string& measure) {
 /// and shape.
 json difference_spec(const std::string& measure,
                      const std::string& against,
+                     const Quantity& quantity,
                      const std::vector<std::string>& methods) {
   json spec = json::parse(R"json({
     "width": "container", "height": {"step": 26},
@@ -35,9 +36,9 @@ json difference_spec(const std::string& measure,
        "encoding": {"x": {"field": "low", "type": "quantitative"}, "x2": {"field": "high"}}},
       {"data": {"name": "differences"}, "mark": {"type": "point", "filled": true, "size": 95, "opacity": 1},
        "encoding": {
-         "x": {"field": "percent", "type": "quantitative", "title": "difference of perplexity, %",
+         "x": {"field": "percent", "type": "quantitative",
                "scale": {"zero": true, "nice": false, "padding": 12}},
-         "tooltip": [{"field": "method"}, {"field": "percent", "title": "difference, %"},
+         "tooltip": [{"field": "method"}, {"field": "percent", "title": "difference"},
                      {"field": "low"}, {"field": "high"}, {"field": "verdict"}, {"field": "seeds"}]}}]})json");
   const json filter = json::array({{{"filter", {{"field", "measure"}, {"equal", measure}}}},
                                    {{"filter", {{"field", "against"}, {"equal", against}}}}});
@@ -55,6 +56,8 @@ json difference_spec(const std::string& measure,
     part["encoding"]["y"] = method_axis(methods);
   }
   spec["layer"][2]["encoding"]["shape"] = shape;
+  spec["layer"][2]["encoding"]["x"]["title"] =
+      std::string("difference of ") + quantity.metric + ", " + quantity.unit;
   return spec;
 }
 
@@ -76,12 +79,14 @@ void add_differences(std::vector<Chart>& charts,
                       .title = measure,
                       .text = "",
                       .tables = {"differences"},
-                      .spec = difference_spec(measure, against, methods)});
+                      .spec = difference_spec(measure, against, comparison.quantity, methods)});
   }
 }
 
 /// Every seed, the mean and one standard deviation.
-json perplexity_spec(const std::string& measure, const std::vector<std::string>& methods) {
+json value_spec(const std::string& measure,
+                const Quantity& quantity,
+                const std::vector<std::string>& methods) {
   json spec = json::parse(R"json({
     "width": "container", "height": {"step": 26},
     "layer": [
@@ -96,7 +101,7 @@ json perplexity_spec(const std::string& measure, const std::vector<std::string>&
     encoding["y"] = method_axis(methods);
     encoding["color"] = method_colour(methods, nullptr);
     if (!encoding.contains("x")) {
-      encoding["x"] = {{"field", "value"}, {"type", "quantitative"}, {"title", "perplexity"}};
+      encoding["x"] = {{"field", "value"}, {"type", "quantitative"}, {"title", quantity.metric}};
       encoding["tooltip"] = json::array({{{"field", "method"}}, {{"field", "value"}}});
     }
     encoding["x"]["scale"] = {{"zero", false}, {"nice", true}};
@@ -104,24 +109,30 @@ json perplexity_spec(const std::string& measure, const std::vector<std::string>&
   return spec;
 }
 
-json pair_spec(const std::vector<std::string>& methods, const DataTable& means) {
+json pair_spec(const Quantity& quantity,
+               const std::vector<std::string>& methods,
+               const DataTable& means) {
   json spec = json::parse(R"json({
     "width": "container", "height": 300,
     "layer": [
       {"data": {"name": "pairs"}, "mark": {"type": "point", "filled": true, "size": 22, "opacity": 0.55},
        "encoding": {"x": {"field": "clean", "type": "quantitative"},
-                    "y": {"field": "swapped", "type": "quantitative"},
-                    "tooltip": [{"field": "method"}, {"field": "seed"}, {"field": "clean"}, {"field": "swapped"}]}},
+                    "y": {"field": "damaged", "type": "quantitative"},
+                    "tooltip": [{"field": "method"}, {"field": "seed"}, {"field": "clean"}, {"field": "damaged"}]}},
       {"data": {"name": "pair_means"}, "mark": {"type": "rule", "strokeWidth": 1.8},
        "encoding": {"x": {"field": "clean_low", "type": "quantitative"}, "x2": {"field": "clean_high"},
-                    "y": {"field": "swapped", "type": "quantitative"}}},
+                    "y": {"field": "damaged", "type": "quantitative"}}},
       {"data": {"name": "pair_means"}, "mark": {"type": "rule", "strokeWidth": 1.8},
        "encoding": {"x": {"field": "clean", "type": "quantitative"},
-                    "y": {"field": "swapped_low", "type": "quantitative"}, "y2": {"field": "swapped_high"}}},
+                    "y": {"field": "damaged_low", "type": "quantitative"}, "y2": {"field": "damaged_high"}}},
       {"data": {"name": "pair_means"}, "mark": {"type": "point", "filled": true, "size": 95, "opacity": 1},
-       "encoding": {"x": {"field": "clean", "type": "quantitative", "title": "perplexity, clean text"},
-                    "y": {"field": "swapped", "type": "quantitative", "title": "perplexity, swapped words"},
-                    "tooltip": [{"field": "method"}, {"field": "clean"}, {"field": "swapped"}]}}]})json");
+       "encoding": {"x": {"field": "clean", "type": "quantitative"},
+                    "y": {"field": "damaged", "type": "quantitative"},
+                    "tooltip": [{"field": "method"}, {"field": "clean"}, {"field": "damaged"}]}}]})json");
+  json& axes = spec["layer"][3]["encoding"];
+  const std::string metric = quantity.metric, data = quantity.data;
+  axes["x"]["title"] = metric + ", clean " + data;
+  axes["y"]["title"] = metric + ", " + quantity.damaged + " " + data;
   for (json& layer : spec["layer"]) {
     layer["encoding"]["color"] = method_colour(methods, &means);
     for (const char* axis : {"x", "y"}) {
@@ -141,7 +152,7 @@ json loss_spec(const std::vector<std::string>& methods, const DataTable& losses,
                     "detail": [{"field": "line"}, {"field": "kind"}]}},
       {"mark": {"type": "line", "strokeWidth": 1.6},
        "encoding": {
-         "y": {"field": "value", "type": "quantitative", "title": "loss, nats per token",
+         "y": {"field": "value", "type": "quantitative", "title": "loss, nats",
                "scale": {"zero": false}},
          "strokeDash": {"field": "kind", "type": "nominal",
                         "scale": {"domain": ["training", "validation"], "range": [[1, 0], [5, 3]]},
@@ -157,15 +168,16 @@ json loss_spec(const std::vector<std::string>& methods, const DataTable& losses,
   return spec;
 }
 
-json speed_spec(const std::vector<std::string>& methods) {
+json speed_spec(const std::string& unit, const std::vector<std::string>& methods) {
   json spec = json::parse(R"json({
     "width": "container", "height": {"step": 26}, "data": {"name": "speeds"},
-    "encoding": {"x": {"field": "value", "type": "quantitative", "title": "training, tokens per second"}},
+    "encoding": {"x": {"field": "value", "type": "quantitative"}},
     "layer": [
       {"mark": {"type": "bar", "height": 14, "cornerRadiusEnd": 2},
        "encoding": {"tooltip": [{"field": "method"}, {"field": "value"}]}},
       {"mark": {"type": "text", "align": "left", "dx": 5, "color": "var(--ink)"},
        "encoding": {"text": {"field": "value", "type": "quantitative", "format": ",.0f"}}}]})json");
+  spec["encoding"]["x"]["title"] = "training, " + unit + " per second";
   spec["encoding"]["y"] = method_axis(methods);
   spec["layer"][0]["encoding"]["color"] = method_colour(methods, nullptr);
   return spec;
@@ -203,21 +215,21 @@ ChartGroups make_charts(const Comparison& comparison,
   if (has_pairs) {
     groups.perplexities.push_back(
         {.id = "pairs",
-         .title = "Clean against swapped",
-         .text =
-             "Lower left is better. Small points: seeds; bars: one standard deviation over seeds.",
+         .title = std::string("Clean against ") + comparison.quantity.damaged,
+         .text = std::string(comparison.quantity.higher_is_better ? "Upper right" : "Lower left") +
+                 " is better. Small points: seeds; bars: one standard deviation over seeds.",
          .tables = {"pair_means", "pairs"},
-         .spec = pair_spec(methods, data.at("pair_means"))});
+         .spec = pair_spec(comparison.quantity, methods, data.at("pair_means"))});
   }
   for (size_t m = 0; m < comparison.measures.size(); ++m) {
     const std::string& measure = comparison.measures[m];
-    if (has_pairs && (measure == "clean" || measure == "swapped")) continue;
+    if (has_pairs && (measure == "clean" || measure == comparison.quantity.damaged)) continue;
     if (!has_measure(data.at("means"), measure)) continue;
-    groups.perplexities.push_back({.id = "perplexity-" + std::to_string(m),
+    groups.perplexities.push_back({.id = "value-" + std::to_string(m),
                                    .title = measure,
                                    .text = "Ticks: seeds; bars: one standard deviation over seeds.",
                                    .tables = {"means", "perplexities"},
-                                   .spec = perplexity_spec(measure, methods)});
+                                   .spec = value_spec(measure, comparison.quantity, methods)});
   }
   if (const DataTable& losses = data.at("losses"); !losses.empty()) {
     bool has_bands = false;
@@ -236,7 +248,7 @@ ChartGroups make_charts(const Comparison& comparison,
          .text =
              "Higher is better. Only runs of the same hour on the same machine can be compared.",
          .tables = {"speeds"},
-         .spec = speed_spec(methods)});
+         .spec = speed_spec(comparison.unit, methods)});
   }
   groups.metric = metric_charts(methods, data);
   if (has_snapshots) groups.snapshots = snapshot_charts();

@@ -13,7 +13,24 @@
 namespace elliptical::report {
 namespace {
 
-double percent(double log_ratio) { return 100 * std::expm1(log_ratio); }
+/// What is averaged and subtracted: logarithms of ratios, or the values themselves.
+double level(const Quantity& quantity, double value) {
+  return quantity.is_ratio ? std::log(value) : value;
+}
+double from_level(const Quantity& quantity, double level) {
+  return quantity.is_ratio ? std::exp(level) : level;
+}
+/// A difference of levels, in percent or points.
+double percent(const Quantity& quantity, double difference) {
+  return quantity.is_ratio ? 100 * std::expm1(difference) : difference;
+}
+
+bool is_usable(const Quantity& quantity, double value) {
+  return std::isfinite(value) && (value > 0 || !quantity.is_ratio);
+}
+
+/// Ends the labels of log.jsonl that tell speeds: "tokens_per_second".
+constexpr std::string_view kPerSecond = "_per_second";
 
 /// A run of the table with what was measured of it.
 struct MeasuredRun {
@@ -59,8 +76,8 @@ class Comparer {
     for (size_t c = 0; c < columns_.size(); ++c) {
       const auto noise = training_noise(noise_table(columns_[c]));
       noise_.push_back(noise);
-      result_.noise_percent.push_back(noise ? std::optional(percent(noise->deviation))
-                                            : std::nullopt);
+      result_.noise_percent.push_back(
+          noise ? std::optional(percent(result_.quantity, noise->deviation)) : std::nullopt);
       for (MethodRow& row : result_.rows) {
         if (!row.cells[c]) continue;
         row.cells[c]->to_reference = difference(row.name, result_.reference, c);
@@ -73,7 +90,7 @@ class Comparer {
 
  private:
   void choose_measurements();
-  void choose(const std::optional<Circumstances>& circumstances, bool swapped);
+  void choose(const std::optional<Circumstances>& circumstances, bool damaged);
   void make_methods();
   void fill_row(MethodRow& row);
   std::vector<std::vector<std::optional<double>>> noise_table(size_t measure) const;
@@ -99,39 +116,47 @@ void Comparer::choose_measurements() {
   };
   result_.split = !options_.split.empty() ? options_.split : has_split("test") ? "test" : "valid";
   const auto clean = most_common(
-      runs_, [&](const Circumstances& c) { return c.split == result_.split && c.swap_rate == 0; });
-  const auto swapped = most_common(runs_, [&](const Circumstances& c) {
-    return c.split == result_.split &&
-           (options_.swap_rate ? c.swap_rate == *options_.swap_rate : c.swap_rate > 0);
+      runs_, [&](const Circumstances& c) { return c.split == result_.split && !c.damaged; });
+  const auto damaged = most_common(runs_, [&](const Circumstances& c) {
+    return c.split == result_.split && c.damaged &&
+           (!options_.strength || c.strength == *options_.strength);
   });
-  result_.swap_rate = swapped ? swapped->swap_rate : 0;
+  if (damaged) {
+    result_.strength = damaged->strength;
+    result_.corruption = damaged->corruption;
+  }
   choose(clean, false);
-  choose(swapped, true);
+  choose(damaged, true);
   for (size_t measure = 0; measure < kMeasures.size(); ++measure) {
     const auto has = [&](const MeasuredRun& run) { return run.chosen[measure] != nullptr; };
     if (std::none_of(runs_.begin(), runs_.end(), has)) continue;
     columns_.push_back(measure);
+    result_.quantity = *kMeasures[measure].quantity;
     result_.measures.emplace_back(kMeasures[measure].name);
   }
 }
 
-void Comparer::choose(const std::optional<Circumstances>& circumstances, bool swapped) {
+void Comparer::choose(const std::optional<Circumstances>& circumstances, bool damaged) {
   if (!circumstances) return;
-  char rate[32];
-  std::snprintf(rate, sizeof rate, "%.6g", circumstances->swap_rate);
+  char strength[32];
+  std::snprintf(strength, sizeof strength, "%.6g", circumstances->strength);
   for (MeasuredRun& run : runs_) {
     const std::string folder = run.run->folder.string();
     const auto found = run.all.find(*circumstances);
     if (found == run.all.end()) {
-      result_.problems.push_back(
-          folder + ": is not measured on " + (swapped ? "swapped" : "clean") +
-          " text as the others are (elliptical eval " + folder + " --split " +
-          circumstances->split + (swapped ? std::string(" --swap ") + rate : "") +
-          " --set blocks=50)");
+      const std::string damage =
+          !damaged ? ""
+          : circumstances->corruption.empty()
+              ? std::string(" --swap ") + strength
+              : " --corrupt " + circumstances->corruption + " --severity " + strength;
+      result_.problems.push_back(folder + ": is not measured on " +
+                                 (damaged ? "damaged" : "clean") +
+                                 " data as the others are (elliptical eval " + folder +
+                                 " --split " + circumstances->split + damage + " --set blocks=50)");
       continue;
     }
     for (const auto& [measure, measurement] : found->second) {
-      if (std::isfinite(measurement.perplexity) && measurement.perplexity > 0) {
+      if (is_usable(*kMeasures[measure].quantity, measurement.value)) {
         run.chosen[measure] = &measurement;
       } else {
         result_.problems.push_back(folder + ": " + kMeasures[measure].metric +
@@ -183,34 +208,37 @@ void Comparer::fill_row(MethodRow& row) {
           label_text(record, "source") != "eval" && label_text(record, "leaks_future") == "true";
     }
     for (const Record& record : run.run->log) {
-      const auto speed = record.labels.find("tokens_per_second");
-      if (speed == record.labels.end()) continue;
-      if (const auto* value = std::get_if<double>(&speed->second)) speeds.push_back(*value);
+      for (const auto& [label, value] : record.labels) {
+        if (!label.ends_with(kPerSecond)) continue;
+        result_.unit = label.substr(0, label.size() - kPerSecond.size());
+        if (const auto* speed = std::get_if<double>(&value)) speeds.push_back(*speed);
+      }
     }
   }
   if (!speeds.empty()) {
     std::sort(speeds.begin(), speeds.end());
-    row.tokens_per_second = quantile(speeds, 0.5);
+    row.units_per_second = quantile(speeds, 0.5);
   }
   for (const size_t measure : columns_) {
     Cell cell;
-    std::vector<double> logs;
+    std::vector<double> levels;
+    const Quantity& quantity = result_.quantity;
     for (const auto& [seed, run] : methods_.at(row.name)) {
       if (run.chosen[measure] == nullptr) {
         cell.values.push_back(std::nan(""));
         continue;
       }
-      cell.values.push_back(run.chosen[measure]->perplexity);
-      logs.push_back(std::log(cell.values.back()));
+      cell.values.push_back(run.chosen[measure]->value);
+      levels.push_back(level(quantity, cell.values.back()));
     }
-    if (logs.empty()) {
+    if (levels.empty()) {
       row.cells.emplace_back();
       continue;
     }
     double sum = 0;
-    for (const double value : logs) sum += value;
-    cell.mean = std::exp(sum / static_cast<double>(logs.size()));
-    if (logs.size() > 1) cell.deviation_percent = percent(standard_deviation(logs));
+    for (const double value : levels) sum += value;
+    cell.mean = from_level(quantity, sum / static_cast<double>(levels.size()));
+    if (levels.size() > 1) cell.deviation_percent = percent(quantity, standard_deviation(levels));
     row.cells.emplace_back(std::move(cell));
   }
 }
@@ -226,8 +254,9 @@ std::vector<std::vector<std::optional<double>>> Comparer::noise_table(size_t mea
     for (const int64_t seed : seeds) {
       const auto run = method.find(seed);
       const bool is_there = run != method.end() && run->second.chosen[measure] != nullptr;
-      row.push_back(is_there ? std::optional(std::log(run->second.chosen[measure]->perplexity))
-                             : std::nullopt);
+      row.push_back(is_there
+                        ? std::optional(level(result_.quantity, run->second.chosen[measure]->value))
+                        : std::nullopt);
     }
   }
   return table;
@@ -246,22 +275,23 @@ std::optional<Difference> Comparer::difference(const std::string& name,
     if (paired == others.end()) continue;
     const Measurement *a = run.chosen[measure], *b = paired->second.chosen[measure];
     if (a == nullptr || b == nullptr) continue;
-    sum += std::log(a->perplexity) - std::log(b->perplexity);
+    sum += level(result_.quantity, a->value) - level(result_.quantity, b->value);
     pairs.emplace_back(a, b);
   }
   if (pairs.empty()) return std::nullopt;
   const auto num_seeds = static_cast<int64_t>(pairs.size());
   const double mean = sum / static_cast<double>(num_seeds);
-  Difference result{.percent = percent(mean), .num_seeds = num_seeds};
+  const auto shown = [&](double value) { return percent(result_.quantity, value); };
+  Difference result{.percent = shown(mean), .num_seeds = num_seeds};
   if (num_seeds < 2 || !noise_[column]) return result;
   const auto blocks = block_differences(pairs);
   lacks_blocks_ |= !blocks;
   const RandomKey key =
       RandomKey(options_.seed).derive(kMeasures[measure].name).derive(name).derive(other);
-  const Interval logs = difference_interval(mean, num_seeds, *noise_[column],
-                                            blocks.value_or(std::vector<BlockDifference>()),
-                                            options_.num_replicates, key);
-  result.interval = Interval{percent(logs.low), percent(logs.high)};
+  const Interval levels = difference_interval(mean, num_seeds, *noise_[column],
+                                              blocks.value_or(std::vector<BlockDifference>()),
+                                              options_.num_replicates, key);
+  result.interval = Interval{shown(levels.low), shown(levels.high)};
   return result;
 }
 
@@ -270,7 +300,7 @@ std::optional<std::vector<BlockDifference>> Comparer::block_differences(
   const std::vector<Block>& first = pairs.front().first->blocks;
   std::vector<BlockDifference> blocks(first.size());
   for (const auto& [a, b] : pairs) {
-    // The same text cut in the same places, for both and for all seeds.
+    // The same data cut in the same places, for both and for all seeds.
     for (const Measurement* side : {a, b}) {
       const bool is_same = std::equal(
           first.begin(), first.end(), side->blocks.begin(), side->blocks.end(),
@@ -278,7 +308,8 @@ std::optional<std::vector<BlockDifference>> Comparer::block_differences(
       if (!is_same) return std::nullopt;
     }
     for (size_t i = 0; i < blocks.size(); ++i) {
-      blocks[i].value += (a->blocks[i].nll - b->blocks[i].nll) / static_cast<double>(pairs.size());
+      blocks[i].value +=
+          (a->blocks[i].value - b->blocks[i].value) / static_cast<double>(pairs.size());
       blocks[i].weight = static_cast<double>(first[i].count);
     }
   }
@@ -319,8 +350,7 @@ void Comparer::note_gaps() {
   if (lacks_blocks_) {
     result_.problems.emplace_back(
         "intervals: some cover the noise of training only, because there are no records of parts "
-        "of "
-        "the text (measure again with --set blocks=50)");
+        "of the data (measure again with --set blocks=50)");
   }
 }
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Which differences between methods are larger than the noise of training and of the text they were
+// Which differences between methods are larger than the noise of training and of the data they were
 // measured on? Runs of equal seed are paired: same data order, same initial weights where shapes
-// agree. With y[a,s] the log-perplexity of method a and seed s, the difference of two methods is
-// the mean over the seeds that both have of y[a,s] - y[b,s], printed in percent of perplexity.
+// agree. With y[a,s] the log-perplexity of method a and seed s, or its accuracy in percent, the
+// difference of two methods is the mean over the seeds that both have of y[a,s] - y[b,s], printed
+// in percent of perplexity, or in points of accuracy (quantity.h).
 //
-// Its interval covers seeds and text together, because an interval over blocks of text alone
+// Its interval covers seeds and data together, because an interval over blocks of data alone
 // excludes zero even for two trainings of the same model. With a few seeds the spread of one pair
 // is too uncertain to be used by itself, so the noise of training is pooled over all methods: the
 // residual of the table y[a,s] after method means and seed means, with (A-1)(S-1) degrees of
@@ -13,7 +14,7 @@
 //
 //     difference  +  noise sqrt(2 / S) t   +   (difference on resampled blocks - difference)
 //
-// with t from Student's distribution of these degrees of freedom, and blocks of text drawn with
+// with t from Student's distribution of these degrees of freedom, and blocks of data drawn with
 // replacement, the same for both methods and all seeds. The interval is the middle 95 % of
 // `num_replicates` of them. One seed has no interval, and the comparison says so.
 #pragma once
@@ -23,6 +24,7 @@
 #include <string>
 #include <vector>
 
+#include "elliptical/report/quantity.h"
 #include "elliptical/report/run_data.h"
 #include "elliptical/report/statistics.h"
 
@@ -31,18 +33,17 @@ namespace elliptical::report {
 /// What a method is in a comparison.
 enum class Role { kReference, kMethod, kControl };
 
-/// Of two methods, in percent of perplexity; negative: the first is better.
+/// Of two methods, in percent or points; Quantity says which sign is better.
 struct Difference {
   double percent = 0;
   int64_t num_seeds = 0;
   std::optional<Interval> interval;  ///< absent with one seed
 };
 
-/// One of the things measured of every run: "clean", "swapped", "clean targets, swapped text",
-/// "swapped targets".
+/// One of the things measured of every run: kMeasures.
 struct Cell {
-  std::vector<double> values;               ///< perplexity, in the order of `MethodRow::seeds`
-  double mean = 0;                          ///< geometric, as differences are
+  std::vector<double> values;               ///< in the order of `MethodRow::seeds`
+  double mean = 0;                          ///< geometric where differences are ratios
   std::optional<double> deviation_percent;  ///< standard deviation over seeds; absent with one
   std::optional<Difference> to_reference, to_matched;
 };
@@ -52,18 +53,21 @@ struct MethodRow {
   Role role = Role::kMethod;
   std::vector<int64_t> seeds;
   std::vector<std::optional<Cell>> cells;  ///< like Comparison::measures
-  std::optional<double> tokens_per_second;
+  std::optional<double> units_per_second;
   bool leaks_future = false;
 };
 
 struct Comparison {
   std::string task, data, split;
-  double swap_rate = 0;               ///< of the swapped text; 0 when nothing was measured on one
+  Quantity quantity = kPerplexity;
+  std::string unit = "tokens";        ///< that the speed of training is counted in
+  double strength = 0;                ///< of damaged data; 0 when nothing was measured on them
+  std::string corruption;             ///< of pictures: which
   std::vector<std::string> measures;  ///< names of the columns
   std::string reference;              ///< name of the method that others are compared with
   std::string matched;                ///< name of the matched constant, empty when there is none
   std::vector<MethodRow> rows;        ///< reference first, then methods, then controls
-  /// Noise of one training per measure, in percent of perplexity; absent with one seed.
+  /// Noise of one training per measure, in percent or points; absent with one seed.
   std::vector<std::optional<double>> noise_percent;
   std::vector<std::string> problems;  ///< what could not be compared, and what to do about it
 };
@@ -71,7 +75,7 @@ struct Comparison {
 struct ComparisonOptions {
   std::string reference = "softmax";  ///< the first method when there is none of this name
   std::string split;                  ///< empty: test where it was measured, else validation
-  std::optional<double> swap_rate;    ///< absent: the one that most runs were measured with
+  std::optional<double> strength;     ///< absent: the one that most runs were measured with
   int64_t num_replicates = 10000;
   uint64_t seed = 1;
 };

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <map>
 
 #include "elliptical/base/controls.h"
 #include "elliptical/base/names.h"
@@ -20,19 +19,17 @@ std::string number(double value, const char* pattern) {
 }
 
 /// "-1.03 to +0.24 %, 3 seeds"
-std::string range_text(const Difference& difference) {
+std::string range_text(const Quantity& quantity, const Difference& difference) {
   return percent_text(difference.interval->low) + " to " + percent_text(difference.interval->high) +
-         " %, " + std::to_string(difference.num_seeds) + " seeds";
+         " " + quantity.unit + ", " + std::to_string(difference.num_seeds) + " seeds";
 }
 
-std::string place_text(const std::string& measure) {
-  static const std::map<std::string, std::string> kPlaces = {
-      {"clean", "on clean text"},
-      {"swapped", "on swapped text"},
-      {"clean targets, swapped text", "on clean targets in swapped text"},
-      {"swapped targets", "on swapped targets"}};
-  const auto found = kPlaces.find(measure);
-  return found == kPlaces.end() ? "in " + measure : found->second;
+/// "on clean text", "on corrupted pictures"
+std::string place_text(const Comparison& comparison, size_t m) {
+  const std::string& measure = comparison.measures[m];
+  if (measure == "clean targets, swapped text") return "on clean targets in swapped text";
+  if (measure == "swapped targets") return "on swapped targets";
+  return "on " + measure + " " + comparison.quantity.data;
 }
 
 /// "elliptical is 0.39 % better than softmax on clean text, within the noise (-1.03 to +0.24 %, 3
@@ -40,18 +37,20 @@ std::string place_text(const std::string& measure) {
 std::string difference_sentence(const std::string& name,
                                 const Difference& difference,
                                 const std::string& other,
-                                const std::string& measure) {
-  const std::string size = number(std::abs(difference.percent), "%.2f %%");
+                                const Quantity& quantity,
+                                const std::string& place) {
+  const std::string size = number(std::abs(difference.percent), "%.2f"), unit = quantity.unit;
   const std::string result =
       name +
-      (size == "0.00 %"
-           ? " equals " + other + " to 0.01 %"
-           : " is " + size + (difference.percent < 0 ? " better" : " worse") + " than " + other) +
-      " " + place_text(measure);
+      (size == "0.00"
+           ? " equals " + other + " to 0.01 " + unit
+           : " is " + size + " " + unit +
+                 (quantity.is_gain(difference.percent) ? " better" : " worse") + " than " + other) +
+      " " + place;
   if (!difference.interval) return result + " (one seed).";
   return result +
          (difference.interval->excludes_zero() ? ", outside the noise (" : ", within the noise (") +
-         range_text(difference) + ").";
+         range_text(quantity, difference) + ").";
 }
 
 const MethodRow* find_row(const Comparison& comparison, std::string_view name) {
@@ -66,20 +65,23 @@ bool is_decided(const std::optional<Difference>& difference) {
 }
 
 void add_methods(const Comparison& comparison, size_t m, std::vector<std::string>& words) {
+  const Quantity& quantity = comparison.quantity;
+  const std::string place = place_text(comparison, m);
   for (const MethodRow& row : comparison.rows) {
     if (row.role != Role::kMethod || !row.cells[m]) continue;
     const Cell& cell = *row.cells[m];
     if (cell.to_reference) {
-      words.push_back(difference_sentence(row.name, *cell.to_reference, comparison.reference,
-                                          comparison.measures[m]));
+      words.push_back(
+          difference_sentence(row.name, *cell.to_reference, comparison.reference, quantity, place));
     }
     if (cell.to_matched) {
-      words.push_back(difference_sentence(row.name, *cell.to_matched, comparison.matched,
-                                          comparison.measures[m]));
+      words.push_back(
+          difference_sentence(row.name, *cell.to_matched, comparison.matched, quantity, place));
     }
-    const bool is_gain = is_decided(cell.to_reference) && cell.to_reference->percent < 0;
+    const bool is_gain =
+        is_decided(cell.to_reference) && quantity.is_gain(cell.to_reference->percent);
     if (is_gain && cell.to_matched && cell.to_matched->interval && !is_decided(cell.to_matched)) {
-      words.push_back("What " + row.name + " gains " + place_text(comparison.measures[m]) +
+      words.push_back("What " + row.name + " gains " + place +
                       " can not be told apart from what a constant temperature gains.");
     }
   }
@@ -92,13 +94,12 @@ void add_controls(const Comparison& comparison, size_t m, std::vector<std::strin
     const auto& difference = row.cells[m]->to_reference;
     if (!difference || !difference->interval) continue;
     if (is_decided(difference)) {
-      outside.push_back(row.name + " (" + range_text(*difference) + ")");
+      outside.push_back(row.name + " (" + range_text(comparison.quantity, *difference) + ")");
     } else {
       within.push_back(row.name);
     }
   }
-  const std::string against =
-      "against " + comparison.reference + " " + place_text(comparison.measures[m]);
+  const std::string against = "against " + comparison.reference + " " + place_text(comparison, m);
   if (!outside.empty()) {
     words.push_back("Controls outside the noise " + against + ": " + join(outside) + ".");
   }
@@ -111,8 +112,8 @@ void add_noise(const Comparison& comparison, std::vector<std::string>& words) {
   std::vector<std::string> parts;
   for (size_t m = 0; m < comparison.measures.size(); ++m) {
     if (!comparison.noise_percent[m]) continue;
-    parts.push_back(number(*comparison.noise_percent[m], "%.2f %% ") +
-                    place_text(comparison.measures[m]));
+    parts.push_back(number(*comparison.noise_percent[m], "%.2f ") + comparison.quantity.unit + " " +
+                    place_text(comparison, m));
   }
   if (parts.empty()) return;
   words.push_back("One training varies by " + join(parts) +
@@ -127,9 +128,12 @@ void add_floor(const Comparison& comparison, std::vector<std::string>& words) {
   for (size_t m = 0; m < comparison.measures.size(); ++m) {
     if (!twin->cells[m] || !twin->cells[m]->to_matched) continue;
     const Difference& difference = *twin->cells[m]->to_matched;
-    const std::string place = place_text(comparison.measures[m]);
-    parts.push_back(percent_text(difference.percent) + " % " + place);
-    if (is_decided(difference)) outside.push_back(place + " (" + range_text(difference) + ")");
+    const std::string place = place_text(comparison, m);
+    parts.push_back(percent_text(difference.percent) + " " + comparison.quantity.unit + " " +
+                    place);
+    if (is_decided(difference)) {
+      outside.push_back(place + " (" + range_text(comparison.quantity, difference) + ")");
+    }
   }
   if (parts.empty()) return;
   words.push_back("The null twin, the same model to the eye, differs from " + comparison.matched +

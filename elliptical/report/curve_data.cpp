@@ -59,8 +59,12 @@ class Curves {
   std::map<Line, std::map<int64_t, Range>> lines_;
 };
 
-bool is_validation(const Record& record) {
-  return record.metric == "perplexity" && label(record, "source") == "train";
+/// The loss that a record of an evaluation while training tells, in nats.
+std::optional<double> validation_loss(const Record& record) {
+  if (label(record, "source") != "train") return std::nullopt;
+  if (record.metric == "perplexity") return std::log(record.value);
+  if (record.metric == "loss") return record.value;
+  return std::nullopt;
 }
 
 int64_t last_step(const std::vector<RunData>& runs) {
@@ -97,7 +101,7 @@ void add_loss_data(const std::vector<RunData>& runs,
       if (record.metric == "loss") add(training, record, record.value);
     }
     for (const Record& record : runs[i].records) {
-      if (is_validation(record)) add(validation, record, std::log(record.value));
+      if (const auto loss = validation_loss(record)) add(validation, record, *loss);
     }
     if (num_bad > 0) {
       problems.push_back(runs[i].folder.string() + ": " + std::to_string(num_bad) +

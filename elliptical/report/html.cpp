@@ -111,11 +111,14 @@ std::string make_report(const RunCollection& collection,
   } else {
     body += headline_section(comparison);
     body += comparison_section(comparison, charts);
+    const Quantity& quantity = comparison.quantity;
     body += chart_section(
-        "Clean and swapped words",
-        "A swapped word costs twice: it is hard to predict itself, and it misleads the prediction "
-        "of "
-        "what follows. Targets that were swapped and targets that were not are counted apart.",
+        std::string("Clean and ") + quantity.damaged + " " + quantity.data,
+        quantity.is_ratio
+            ? "A swapped word costs twice: it is hard to predict itself, and it misleads the "
+              "prediction of what follows. Targets that were swapped and targets that were not are "
+              "counted apart."
+            : "The share of pictures whose class comes first, in percent.",
         charts.perplexities);
     body += loss_section(charts.losses);
     body += chart_section("Speed", "Measured while training.", charts.speeds);

@@ -3,13 +3,14 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 
 namespace elliptical::report {
 namespace {
 
-constexpr const char* kBlock = "block_nll";
-constexpr std::array kWindows = {"data", "method", "window", "columns", "stride"};
-constexpr std::array kDamage = {"perturbation", "profile", "swap_seed", "swap_unit"};
+constexpr std::array kReading = {"data", "method", "window", "columns", "stride", "max_pictures"};
+constexpr std::array kDamage = {"perturbation", "profile", "swap_seed", "swap_unit",
+                                "corruption_seed"};
 
 double number_label(const Record& record, const std::string& name) {
   const auto found = record.labels.find(name);
@@ -25,25 +26,36 @@ int64_t step_of(const Record& record) {
   return step == nullptr ? -1 : *step;
 }
 
+bool is_block(const Record& record) { return record.labels.contains("block"); }
+
+/// Whether the data were damaged; nothing where something else was done to them, by an attack for
+/// instance.
+std::optional<bool> is_damaged(const Record& record) {
+  const std::string perturbation = label_text(record, "perturbation");
+  if (perturbation == "none") return false;
+  if (perturbation == "word_swap" || perturbation == "corruption") return true;
+  return std::nullopt;
+}
+
 /// The place in kMeasures that a record belongs to; kMeasures.size(): none.
-size_t measure_of(const Record& record, bool swapped) {
-  const bool is_block = record.metric == kBlock;
-  const std::string targets = is_block ? label_text(record, "targets") : "";
+size_t measure_of(const Record& record, bool damaged) {
+  const std::string targets = is_block(record) ? label_text(record, "targets") : "";
   const auto* found = std::find_if(kMeasures.begin(), kMeasures.end(), [&](const Measure& measure) {
-    if (measure.swapped != swapped) return false;
-    return is_block ? targets == measure.targets : record.metric == measure.metric;
+    if (measure.damaged != damaged) return false;
+    return is_block(record) ? record.metric == measure.block_metric && targets == measure.targets
+                            : record.metric == measure.metric;
   });
   return static_cast<size_t>(found - kMeasures.begin());
 }
 
-/// Blocks come in order; when it starts again, the text was measured once more.
+/// Blocks come in order; when it starts again, the data were measured once more.
 void add_block(Measurement& measurement, const Block& block) {
   std::vector<Block>& blocks = measurement.blocks;
   if (!blocks.empty() && block.index <= blocks.back().index) blocks.clear();
   blocks.push_back(block);
 }
 
-/// Blocks are all of the text or nothing: an evaluation may have been killed while it wrote them.
+/// Blocks are all of the data or nothing: an evaluation may have been killed while it wrote them.
 void drop_incomplete_blocks(Measurement& measurement) {
   int64_t count = 0;
   for (const Block& block : measurement.blocks) count += block.count;
@@ -64,11 +76,19 @@ std::string label_text(const Record& record, const std::string& name) {
 }
 
 Circumstances circumstances_of(const Record& record) {
-  Circumstances result{.split = label_text(record, "split"),
-                       .swap_rate = number_label(record, "swap_rate")};
-  for (const char* name : kWindows) result.windows += label_text(record, name) + "|";
+  Circumstances result{
+      .split = label_text(record, "split"),
+      .damaged = is_damaged(record).value_or(true),
+      .strength = number_label(record, "swap_rate") + number_label(record, "severity"),
+      .corruption = label_text(record, "corruption")};
+  for (const char* name : kReading) result.reading += label_text(record, name) + "|";
   for (const char* name : kDamage) result.damage += label_text(record, name) + "|";
   return result;
+}
+
+bool is_clean_measure(const Record& record) {
+  return is_damaged(record) == false && !is_block(record) &&
+         measure_of(record, false) != kMeasures.size();
 }
 
 int64_t last_measured_step(const RunData& run) {
@@ -84,21 +104,21 @@ Measurements measurements_at(const RunData& run, int64_t step) {
                    [](const Record& record) { return label_text(record, "source") != "eval"; });
   Measurements result;
   for (const Record& record : run.records) {
-    const std::string perturbation = label_text(record, "perturbation");
-    const bool swapped = perturbation == "word_swap";
-    const size_t measure = measure_of(record, swapped);
-    if (step_of(record) != step || measure == kMeasures.size()) continue;
-    if (!swapped && perturbation != "none") continue;
+    const std::optional<bool> damaged = is_damaged(record);
+    const bool is_average = record.labels.contains("weights");  // of the weights of many steps
+    if (step_of(record) != step || !damaged || is_average) continue;
+    const size_t measure = measure_of(record, *damaged);
+    if (measure == kMeasures.size()) continue;
     if (of_training != run.records.end() &&
         label_text(record, "metric_scope") != label_text(*of_training, "metric_scope")) {
       continue;
     }
     Measurement& measurement = result[circumstances_of(record)][measure];
-    if (record.metric == kBlock) {
+    if (is_block(record)) {
       add_block(measurement,
                 {static_cast<int64_t>(number_label(record, "block")), record.value, record.count});
     } else {
-      measurement.perplexity = record.value;
+      measurement.value = record.value;
       measurement.count = record.count;
     }
   }

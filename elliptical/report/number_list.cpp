@@ -16,8 +16,9 @@ namespace {
 
 using nlohmann::json;
 
-const std::set<std::string> kInCharts = {"block_nll", "metric_head_anisotropy", "metric_head_mean",
-                                         "metric_profile"};
+const std::set<std::string> kInCharts = {"block_accuracy",   "block_nll",
+                                         "class_accuracy",   "metric_head_anisotropy",
+                                         "metric_head_mean", "metric_profile"};
 
 std::string text_of(const LabelValue& value) {
   if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
@@ -33,9 +34,13 @@ struct EvalOption {
   const char* usual;
 };
 constexpr std::array kEvalOptions = {
-    EvalOption{"columns", "columns", "10"},       EvalOption{"profile", "swap_profile", "strict"},
-    EvalOption{"stride", "stride", "1"},          EvalOption{"swap_seed", "swap_seed", "1"},
+    EvalOption{"columns", "columns", "10"},
+    EvalOption{"profile", "swap_profile", "strict"},
+    EvalOption{"stride", "stride", "1"},
+    EvalOption{"swap_seed", "swap_seed", "1"},
     EvalOption{"swap_unit", "swap_unit", "line"},
+    EvalOption{"corruption_seed", "corruption_seed", "1"},
+    EvalOption{"max_pictures", "max_pictures", "0"},
 };
 /// The same, compared with what the run was trained with.
 constexpr std::array kTrainedOptions = {
@@ -69,6 +74,11 @@ std::string command_of(const Record& record, const RunData& run) {
   };
   add("--split ", value("split"));
   if (label(record, "perturbation", "none") == "word_swap") add("--swap ", value("swap_rate"));
+  if (label(record, "perturbation", "none") == "corruption") {
+    add("--corrupt ", value("corruption"));
+    add("--severity ", value("severity"));
+  }
+  add("--weights ", value("weights"));
   add("--method ", value("method") == "block" ? "" : value("method"));
   for (const EvalOption& option : kEvalOptions) {
     const std::string text = value(option.label);
@@ -103,8 +113,9 @@ NumberList list_numbers(const std::vector<RunData>& runs) {
       std::string what = label(record, "split", "");
       if (label(record, "perturbation", "none") != "none") {
         what += ", " + text_of(record.labels.at("perturbation"));
-        if (record.labels.contains("swap_rate"))
-          what += " " + text_of(record.labels.at("swap_rate"));
+        for (const char* name : {"swap_rate", "corruption", "severity"}) {
+          if (record.labels.contains(name)) what += " " + text_of(record.labels.at(name));
+        }
       }
       if (training) what += ", while training";
       list.rows.push_back({{"run", i},

@@ -88,9 +88,10 @@ std::string table(const Comparison& comparison) {
   for (const std::string& measure : comparison.measures) {
     html += "<th colspan=\"2\" scope=\"colgroup\">" + escape_html(measure) + "</th>";
   }
-  html += "<th rowspan=\"2\" scope=\"col\">tokens/s</th></tr>\n<tr>";
+  html += "<th rowspan=\"2\" scope=\"col\">" + escape_html(comparison.unit) + "/s</th></tr>\n<tr>";
   for (size_t i = 0; i < comparison.measures.size(); ++i) {
-    html += "<th scope=\"col\">perplexity</th><th scope=\"col\">difference, %</th>";
+    html += std::string("<th scope=\"col\">") + comparison.quantity.metric +
+            "</th><th scope=\"col\">difference, " + comparison.quantity.unit + "</th>";
   }
   html += "</tr></thead>\n<tbody>\n";
   for (size_t i = 0; i < std::min(comparison.rows.size(), kMaxRows); ++i) {
@@ -101,7 +102,7 @@ std::string table(const Comparison& comparison) {
     if (row.leaks_future) html += "<span class=\"tag worse\">&#9888; sees the future</span>";
     html += "</th><td>" + std::to_string(row.seeds.size()) + "</td>";
     for (const std::optional<Cell>& cell : row.cells) html += cell_html(cell, comparison);
-    html += "<td>" + (row.tokens_per_second ? number_text(*row.tokens_per_second, 3) : "&ndash;") +
+    html += "<td>" + (row.units_per_second ? number_text(*row.units_per_second, 3) : "&ndash;") +
             "</td></tr>\n";
   }
   html += "</tbody></table></div>\n";
@@ -210,7 +211,7 @@ std::string loss_section(const std::vector<Chart>& charts) {
                "<option value=\"all\">all</option><option value=\"half\">last half</option>"
                "<option value=\"tenth\">last tenth</option>") +
       "</div>\n";
-  return section("Training", "Loss in nats per token; perplexity is its exponential.",
+  return section("Training", "Loss in nats, per token or per picture.",
                  figure(charts.front(), controls));
 }
 

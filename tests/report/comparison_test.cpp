@@ -125,7 +125,7 @@ TEST(Comparison, SwappedTextWholeAndSplit) {
   const Comparison comparison = compare_runs(runs);
   EXPECT_EQ(comparison.measures,
             Lines({"clean", "swapped", "clean targets, swapped text", "swapped targets"}));
-  EXPECT_EQ(comparison.swap_rate, 0.025);
+  EXPECT_EQ(comparison.strength, 0.025);
   const auto& cells = row_of(comparison, "elliptical").cells;
   EXPECT_NEAR(std::log(cells[1]->mean), 4.3, 1e-12);
   EXPECT_NEAR(std::log(cells[2]->mean), 4.2, 1e-12);
@@ -134,7 +134,71 @@ TEST(Comparison, SwappedTextWholeAndSplit) {
   EXPECT_TRUE(has_line(words, {"elliptical is 9.52 % better than softmax on clean targets in "
                                "swapped text, outside the noise ("}));
   EXPECT_TRUE(has_line(words, {"elliptical is 9.52 % better than softmax on swapped targets, "}));
-  EXPECT_EQ(compare_runs(runs, {.swap_rate = 0.1}).measures, Lines({"clean"}));
+  EXPECT_EQ(compare_runs(runs, {.strength = 0.1}).measures, Lines({"clean"}));
+}
+
+/// A run on pictures: accuracy in percent, in 10 parts that lie around it.
+RunData picture_run(const std::string& name, int64_t seed, double clean, double corrupted) {
+  test::MadeRun made{.name = name, .seed = seed};
+  made.task = "classify_image";
+  RunData run = test::run_data(made);
+  run.records.clear();
+  for (const bool damaged : {false, true}) {
+    std::map<std::string, LabelValue> labels = {{"source", std::string("eval")},
+                                                {"data", made.data},
+                                                {"split", made.split},
+                                                {"perturbation", std::string("none")},
+                                                {"step", made.last_step}};
+    if (damaged) {
+      labels["perturbation"] = std::string("corruption");
+      labels["corruption"] = std::string("fog");
+      labels["severity"] = int64_t{3};
+    }
+    const double accuracy = damaged ? corrupted : clean;
+    run.records.push_back({"accuracy", accuracy, 100, labels});
+    for (int64_t block = 0; block < 10; ++block) {
+      labels["block"] = block;
+      run.records.push_back({"block_accuracy", accuracy + (block % 2 == 0 ? 1 : -1), 10, labels});
+    }
+  }
+  run.log = {{"loss", 1.0, 1, {{"images_per_second", 250.0}, {"step", int64_t{1}}}}};
+  return run;
+}
+
+TEST(Comparison, AccuraciesAreComparedInPointsAndMoreIsBetter) {
+  std::vector<RunData> runs;
+  for (int64_t seed = 1; seed <= 3; ++seed) {
+    const double shared = 0.5 * static_cast<double>(seed);
+    const double noise = 0.02 * static_cast<double>(seed % 2);
+    runs.push_back(picture_run("softmax", seed, 70 + shared, 40 + shared));
+    runs.push_back(picture_run("elliptical", seed, 72 + shared + noise, 39 + shared - noise));
+    runs.push_back(picture_run("zero", seed, 0, 0));
+  }
+  const Comparison comparison = compare_runs(runs);
+  EXPECT_EQ(comparison.measures, Lines({"clean", "corrupted"}));
+  EXPECT_EQ(std::string(comparison.quantity.metric), "accuracy");
+  EXPECT_EQ(comparison.corruption, "fog");
+  EXPECT_EQ(comparison.strength, 3);
+  EXPECT_EQ(comparison.unit, "images");
+  const MethodRow& elliptical = comparison.rows[1];
+  ASSERT_EQ(elliptical.name, "elliptical");
+  EXPECT_EQ(elliptical.units_per_second, 250.0);
+  // Of 70.5, 71, 71.5 against 72.52, 73, 73.52: arithmetic means, differences in points.
+  EXPECT_NEAR(comparison.rows[0].cells[0]->mean, 71, 1e-12);
+  EXPECT_NEAR(elliptical.cells[0]->to_reference->percent, 2 + 0.04 / 3, 1e-12);
+  EXPECT_NEAR(elliptical.cells[1]->to_reference->percent, -1 - 0.04 / 3, 1e-12);
+  EXPECT_TRUE(comparison.rows[2].cells[0]) << "an accuracy of 0 is a number like others";
+  const Lines words = in_words(comparison);
+  EXPECT_TRUE(has_line(words, {"elliptical is 2.01 points better than softmax on clean pictures"}));
+  EXPECT_TRUE(
+      has_line(words, {"elliptical is 1.01 points worse than softmax on corrupted pictures"}));
+}
+
+TEST(Comparison, AnAverageOfWeightsIsNotComparedWithTrainedOnes) {
+  std::vector<RunData> runs = {picture_run("softmax", 1, 70, 40), picture_run("other", 1, 71, 41)};
+  for (Record& record : runs[1].records) record.labels["weights"] = std::string("ema");
+  EXPECT_TRUE(has_line(compare_runs(runs).problems,
+                       {"runs/other-seed-1: is not measured on clean data as the others are"}));
 }
 
 TEST(Comparison, LikeIsComparedWithLike) {
@@ -144,7 +208,7 @@ TEST(Comparison, LikeIsComparedWithLike) {
   const Comparison comparison = compare_runs(runs);
   EXPECT_FALSE(row_of(comparison, "other").cells[0]);
   EXPECT_TRUE(has_line(comparison.problems,
-                       {"runs/other-seed-1: is not measured on clean text as the others are "
+                       {"runs/other-seed-1: is not measured on clean data as the others are "
                         "(elliptical eval runs/other-seed-1 --split test --set blocks=50)"}));
   EXPECT_EQ(compare_runs(make_runs(kMethods), {.split = "valid"}).split, "valid");
 }
