@@ -23,7 +23,8 @@ struct TextSize {
 TextSize text_size(const TextDataOptions& options) {
   TextSize size;
   for (const data::DataSet& set : data::catalog()) {
-    if (options.name == set.name) size = {set.num_words, set.files[0].num_tokens};
+    if (options.name != set.name || set.files.empty()) continue;
+    size = {set.files.front().num_words, set.files.front().num_tokens};
   }
   if (size.num_words == 0) {
     const data::Corpus corpus = open_text(options);
