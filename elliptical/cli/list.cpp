@@ -7,6 +7,7 @@
 #include "elliptical/cli/arguments.h"
 #include "elliptical/cli/table.h"
 #include "elliptical/data/catalog.h"
+#include "elliptical/data/corrupt/corruption.h"
 #include "elliptical/data/text/small_language.h"
 #include "elliptical/kernels/simd.h"
 #include "elliptical/nn/attention/attention.h"
@@ -20,6 +21,14 @@ Table attention_table() {
   for (const nn::AttentionEntry& entry : nn::attention_table()) {
     table.rows.push_back(
         {entry.name, entry.causal ? "yes" : "no", entry.padding ? "yes" : "no", entry.description});
+  }
+  return table;
+}
+
+Table corruptions_table() {
+  Table table{.columns = {"corruption", "group", "what it is"}};
+  for (const data::CorruptionEntry& entry : data::corruption_table()) {
+    table.rows.push_back({entry.name, to_string(entry.group), entry.description});
   }
   return table;
 }
@@ -56,9 +65,9 @@ struct Listing {
   const char* name;
   Table (*table)();
 };
-constexpr std::array kListings = {Listing{"attention", attention_table},
-                                  Listing{"data", data_table}, Listing{"simd", simd_table},
-                                  Listing{"tasks", tasks_table}};
+constexpr std::array kListings = {
+    Listing{"attention", attention_table}, Listing{"corruptions", corruptions_table},
+    Listing{"data", data_table}, Listing{"simd", simd_table}, Listing{"tasks", tasks_table}};
 
 }  // namespace
 
@@ -68,10 +77,10 @@ int list(const Arguments& arguments) {
   std::string format = "table";
   std::vector<std::string> names;
   for (const Listing& listing : kListings) names.emplace_back(listing.name);
-  app.add_option("WHAT", what,
-                 "attention variants, data sets, tasks, or simd: instruction sets of the kernels "
-                 "(force one: "
-                 "ELLIPTICAL_SIMD=avx2)")
+  app.add_option(
+         "WHAT", what,
+         "attention variants, corruptions of pictures, data sets, tasks, or simd: instruction "
+         "sets of the kernels (force one: ELLIPTICAL_SIMD=avx2)")
       ->required()
       ->check(one_of(names));
   app.add_option("--format", format, "How to print")->check(one_of({"table", "csv"}));

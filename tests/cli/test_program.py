@@ -96,6 +96,12 @@ def test_impossible_simd_target_is_refused(elliptical):
     assert result.returncode == 1 and "simd: target must be one of" in line and '"mmx"' in line
 
 
+def test_corruptions_are_listed_with_their_groups(elliptical):
+    rows = list(csv.DictReader(io.StringIO(elliptical("list", "corruptions", "--format", "csv").stdout)))
+    assert [row["group"] for row in rows] == ["main"] * 15 + ["extra"] * 4
+    assert rows[0]["corruption"] == "gaussian_noise" and rows[-1]["corruption"] == "saturate"
+
+
 def short_bench(elliptical, *arguments, **options):
     result = elliptical("bench", "--repeats", "1", "--min-time", "0", *arguments, **options)
     assert result.returncode == 0, result.stderr

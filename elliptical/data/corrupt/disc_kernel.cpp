@@ -8,7 +8,7 @@ namespace {
 
 constexpr int64_t kSmallGrid = 8;
 
-/// (1, size) or (size, 1)-wise smoothing in one go: the weight of (dy, dx) is w[dy] w[dx].
+/// A Gaussian on -radius..radius in both directions, with the sum 1.
 Field small_gaussian(int64_t radius, double sigma) {
   Field kernel(2 * radius + 1, 2 * radius + 1);
   double sum = 0;

@@ -26,7 +26,7 @@ inline PlaneMap affine_map(const std::array<Point, 3>& from, const std::array<Po
   const Point u{from[1].x - from[0].x, from[1].y - from[0].y};
   const Point v{from[2].x - from[0].x, from[2].y - from[0].y};
   const double area = u.x * v.y - u.y * v.x;
-  // The row (p, q) with p u + q v' = the given differences, and what is left at the first point.
+  // One row of the map, from what it gives at the three points (Cramer's rule).
   const auto solve = [&](double t0, double t1, double t2) {
     const double p = ((t1 - t0) * v.y - (t2 - t0) * u.y) / area;
     const double q = ((t2 - t0) * u.x - (t1 - t0) * v.x) / area;
