@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "elliptical/report/charts_impl.h"
+#include "elliptical/report/robustness.h"
 
 namespace elliptical::report {
 namespace {
@@ -250,6 +251,8 @@ ChartGroups make_charts(const Comparison& comparison,
          .tables = {"speeds"},
          .spec = speed_spec(comparison.unit, methods)});
   }
+  groups.attacks = attack_charts(methods, data);
+  groups.corruptions = corruption_charts(methods, data);
   groups.metric = metric_charts(methods, data);
   if (has_snapshots) groups.snapshots = snapshot_charts();
   return groups;

@@ -27,9 +27,10 @@ struct ChartGroups {
   std::vector<Chart> differences;  ///< to the reference, one for each measure
   std::vector<Chart> to_matched;   ///< to the matched constant
   std::vector<Chart> perplexities, losses, speeds;
-  std::vector<Chart> costs;      ///< of attention variants, see variant_bench.h
-  std::vector<Chart> metric;     ///< of the selected run: means of heads, profile, drift
-  std::vector<Chart> snapshots;  ///< of the selected head: ellipse, attention
+  std::vector<Chart> attacks, corruptions;  ///< see robustness.h
+  std::vector<Chart> costs;                 ///< of attention variants, see variant_bench.h
+  std::vector<Chart> metric;                ///< of the selected run: means of heads, profile, drift
+  std::vector<Chart> snapshots;             ///< of the selected head: ellipse, attention
 };
 
 ChartGroups make_charts(const Comparison& comparison,

@@ -10,6 +10,7 @@
 #include "elliptical/report/charts.h"
 #include "elliptical/report/escape.h"
 #include "elliptical/report/number_list.h"
+#include "elliptical/report/robustness.h"
 #include "elliptical/report/sections.h"
 #include "elliptical/report/snapshots.h"
 #include "elliptical/report/web_files.h"
@@ -84,6 +85,7 @@ std::string make_report(const RunCollection& collection,
   add_comparison_data(comparison, methods, tables);
   add_loss_data(runs, methods, tables, problems);
   add_metric_data(runs, chosen, tables);
+  add_robustness_data(runs, methods, tables, problems);
   const json snapshots = read_snapshots(runs, first_runs(runs, methods), problems);
   ChartGroups charts = make_charts(comparison, methods, tables, !snapshots.empty());
   if (options.bench) {
@@ -98,9 +100,9 @@ std::string make_report(const RunCollection& collection,
                {"runs", runs_json(runs)},
                {"snapshots", snapshots},
                {"tables", json::object()}};
-  for (const auto* group :
-       {&charts.differences, &charts.to_matched, &charts.perplexities, &charts.losses,
-        &charts.speeds, &charts.costs, &charts.metric, &charts.snapshots}) {
+  for (const auto* group : {&charts.differences, &charts.to_matched, &charts.perplexities,
+                            &charts.losses, &charts.speeds, &charts.attacks, &charts.corruptions,
+                            &charts.costs, &charts.metric, &charts.snapshots}) {
     add_charts(*group, data["charts"]);
   }
   for (const auto& [name, table] : tables) data["tables"][name] = table.to_json();
@@ -120,6 +122,12 @@ std::string make_report(const RunCollection& collection,
               "counted apart."
             : "The share of pictures whose class comes first, in percent.",
         charts.perplexities);
+    body += chart_section("Attacks",
+                          "Accuracy over eps, the largest change of a number of a picture; at 0 "
+                          "nothing is changed. What is left is an upper bound: a stronger attack "
+                          "can only lower it.",
+                          charts.attacks);
+    body += corruption_section(charts.corruptions);
     body += loss_section(charts.losses);
     body += chart_section("Speed", "Measured while training.", charts.speeds);
   }

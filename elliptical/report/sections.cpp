@@ -203,6 +203,19 @@ std::string chart_section(const std::string& title,
   return charts.empty() ? "" : section(title, lead, controls + grid(charts));
 }
 
+std::string corruption_section(const std::vector<Chart>& charts) {
+  if (charts.empty()) return "";
+  std::string content = "<div class=\"grid\">\n";
+  for (const Chart& chart : charts) {
+    content += figure(chart, chart.id != "severities"
+                                 ? ""
+                                 : "<div class=\"controls\">" +
+                                       selector("corruption", "Corruption") + "</div>\n");
+  }
+  return section("Corruptions", "Accuracy on pictures that were damaged without malice.",
+                 content + "</div>\n");
+}
+
 std::string loss_section(const std::vector<Chart>& charts) {
   if (charts.empty()) return "";
   const std::string controls =

@@ -25,7 +25,7 @@
   }
 
   // --- What is selected ------------------------------------------------------------------------------------
-  const state = {run: -1, layer: 0, head: 0, query: -1, x: "auto", y: "auto", steps: "all"};
+  const state = {run: -1, layer: 0, head: 0, query: -1, x: "auto", y: "auto", steps: "all", corruption: ""};
   const snapshotOf = (run) => page.snapshots.find((s) => s.run === run);
   const {attentionMap, neighbourhood, squareDomains} = snapshotReader(state, snapshotOf);
   const ofRun = (name) => rowsOf(name).filter((row) => row.run === state.run);
@@ -59,6 +59,7 @@
       const first = {all: 0, half: last / 2, tenth: 0.9 * last}[state.steps];
       return {tables: {losses: rows.filter((row) => row.step >= first)}};
     },
+    severities: () => ({tables: {selected_severities: rowsOf("severities").filter((row) => row.corruption === state.corruption)}}),
     heads: () => {
       const rows = ofRun("heads");
       const values = rows.map((row) => row.mean).filter((v) => v !== null);
@@ -203,7 +204,8 @@
   function select(changes) {
     Object.assign(state, changes);
     updateSelectors();
-    for (const id of "steps" in changes ? ["losses"] : headCharts) if (drawn.has(id)) draw(id);
+    const charts = "steps" in changes ? ["losses"] : "corruption" in changes ? ["severities"] : headCharts;
+    for (const id of charts) if (drawn.has(id)) draw(id);
   }
 
   function listenToSelectors() {
@@ -212,11 +214,14 @@
     state.run = rowsOf("heads")[0]?.run ?? runs[0] ?? -1;
     state.layer = rowsOf("heads")[0]?.layer ?? 0;
     setOptions("select-run", runs.map((i) => [i, runName(i)]), state.run);
+    const corruptions = [...new Set(rowsOf("severities").map((row) => row.corruption))];
+    state.corruption = corruptions[0];
+    setOptions("select-corruption", corruptions.map((name) => [name, name]), state.corruption);
     updateSelectors();
-    for (const name of ["run", "layer", "head", "query", "x", "y", "steps"]) {
+    for (const name of ["run", "layer", "head", "query", "x", "y", "steps", "corruption"]) {
       element(`select-${name}`)?.addEventListener("change", (event) => {
         const value = event.target.value;
-        select({[name]: ["x", "y", "steps"].includes(name) ? value : Number(value)});
+        select({[name]: ["x", "y", "steps", "corruption"].includes(name) ? value : Number(value)});
       });
     }
   }

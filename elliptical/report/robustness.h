@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+//
+// How accuracy falls when pictures are attacked or corrupted, from records of `attack` and `eval`
+// (docs/records.md). Points are means over seeds with the range over seeds. Of each run the last
+// measured step counts, and of records of the same thing the newest.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "elliptical/report/charts.h"
+
+namespace elliptical::report {
+
+/// Points of a table, and charts of attacks, that a page has at most.
+inline constexpr size_t kMaxRobustnessRows = 4000, kMaxAttackCharts = 24;
+
+/// "attacks": accuracy over eps in 255ths, clean at 0;
+/// "corruptions": accuracy of each corruption, mean over the severities that all its runs have;
+/// "severities": accuracy over severity, of each corruption and of the mean of those that all runs
+/// have at all severities; "corruption_errors": mce and extra_mce.
+/// Only like is drawn together: of several data sets the one that most runs were measured on.
+void add_robustness_data(const std::vector<RunData>& runs,
+                         const std::vector<std::string>& methods,
+                         ChartData& data,
+                         std::vector<std::string>& problems);
+
+/// One for each attack and profile.
+std::vector<Chart> attack_charts(const std::vector<std::string>& methods, const ChartData& data);
+
+/// "corruptions", "severities" and "mce", "extra_mce".
+std::vector<Chart> corruption_charts(const std::vector<std::string>& methods,
+                                     const ChartData& data);
+
+}  // namespace elliptical::report
