@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "elliptical/base/sha256.h"
+#include "elliptical/report/attack_pictures.h"
 #include "elliptical/report/chart_data.h"
 #include "elliptical/report/charts.h"
 #include "elliptical/report/escape.h"
@@ -87,6 +88,7 @@ std::string make_report(const RunCollection& collection,
   add_metric_data(runs, chosen, tables);
   add_robustness_data(runs, methods, tables, problems);
   const json snapshots = read_snapshots(runs, first_runs(runs, methods), problems);
+  const json attacked = read_attack_pictures(runs, first_runs(runs, methods), problems);
   ChartGroups charts = make_charts(comparison, methods, tables, !snapshots.empty());
   if (options.bench) {
     charts.costs = variant_charts(*options.bench);
@@ -95,11 +97,8 @@ std::string make_report(const RunCollection& collection,
   }
   const NumberList numbers = list_numbers(runs);
 
-  json data = {{"charts", json::object()},
-               {"numbers", numbers.rows},
-               {"runs", runs_json(runs)},
-               {"snapshots", snapshots},
-               {"tables", json::object()}};
+  json data = {{"attacked", attacked},    {"charts", json::object()}, {"numbers", numbers.rows},
+               {"runs", runs_json(runs)}, {"snapshots", snapshots},   {"tables", json::object()}};
   for (const auto* group : {&charts.differences, &charts.to_matched, &charts.perplexities,
                             &charts.losses, &charts.speeds, &charts.attacks, &charts.corruptions,
                             &charts.costs, &charts.metric, &charts.snapshots}) {
@@ -127,6 +126,7 @@ std::string make_report(const RunCollection& collection,
                           "nothing is changed. What is left is an upper bound: a stronger attack "
                           "can only lower it.",
                           charts.attacks);
+    if (!attacked.empty()) body += attacked_section();
     body += corruption_section(charts.corruptions);
     body += loss_section(charts.losses);
     body += chart_section("Speed", "Measured while training.", charts.speeds);
@@ -144,8 +144,8 @@ std::string make_report(const RunCollection& collection,
 
   const WebFiles& files = web_files();
   std::string scripts, hashes;
-  for (const std::string_view script :
-       {files.vega, files.vega_lite, files.vega_embed, files.snapshots, files.script}) {
+  for (const std::string_view script : {files.vega, files.vega_lite, files.vega_embed,
+                                        files.pictures, files.snapshots, files.script}) {
     scripts.append("<script>").append(script).append("</script>\n");
     hashes += " " + policy_hash(script);
   }

@@ -48,7 +48,7 @@ json attack_spec(const std::vector<std::string>& methods,
       profile == "strict" ? "eps, 255ths" : "eps, 255ths, of normalized pixels";
   json& legend = spec["layer"][1]["encoding"]["strokeDash"]["legend"];
   if (!table.rows_where("metric_gradient", "detached").empty()) {
-    legend = {{"orient", "top"},
+    legend = {{"orient", "bottom"},
               {"title", "gradient of the metric"},
               {"symbolStrokeColor", "var(--ink)"}};
   }

@@ -78,7 +78,8 @@ void add_run(const fs::path& folder, RunCollection& collection) {
     return;
   }
   std::error_code ignored;
-  const fs::path records = folder / "records.jsonl", snapshot = folder / "snapshot.safetensors";
+  const fs::path records = folder / "records.jsonl", snapshot = folder / "snapshot.safetensors",
+                 pictures = folder / "attack.safetensors";
   if (!fs::exists(records, ignored)) {
     collection.problems.push_back(records.string() +
                                   ": is missing, nothing was measured yet (elliptical resume " +
@@ -87,6 +88,7 @@ void add_run(const fs::path& folder, RunCollection& collection) {
   run.records = read_usable(records, collection.problems);
   run.log = read_usable(folder / "log.jsonl", collection.problems);
   if (fs::exists(snapshot, ignored)) run.snapshot = snapshot;
+  if (fs::exists(pictures, ignored)) run.attack_pictures = pictures;
   collection.runs.push_back(std::move(run));
 }
 

@@ -24,6 +24,8 @@ struct RunData {
   std::vector<Record> log;      ///< losses of single steps
   /// snapshot.safetensors, empty where there is none.
   std::filesystem::path snapshot;
+  /// attack.safetensors, the same.
+  std::filesystem::path attack_pictures;
 };
 
 struct RunCollection {

@@ -203,6 +203,14 @@ std::string chart_section(const std::string& title,
   return charts.empty() ? "" : section(title, lead, controls + grid(charts));
 }
 
+std::string attacked_section() {
+  return section("Attacked pictures",
+                 "Before and after an attack, and the difference, magnified: grey is no change. "
+                 "Pictures whose class changed come first; a tick marks the right class.",
+                 "<div class=\"controls\">" + selector("attacked", "Run") +
+                     "</div>\n<div id=\"attacked\"></div>\n");
+}
+
 std::string corruption_section(const std::vector<Chart>& charts) {
   if (charts.empty()) return "";
   std::string content = "<div class=\"grid\">\n";

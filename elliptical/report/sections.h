@@ -23,6 +23,7 @@ std::string chart_section(const std::string& title,
                           const std::string& lead,
                           const std::vector<Chart>& charts,
                           const std::string& controls = "");
+std::string attacked_section();  ///< the page draws its pictures
 std::string corruption_section(const std::vector<Chart>& charts);
 std::string loss_section(const std::vector<Chart>& charts);
 std::string head_section(const ChartGroups& charts);

@@ -159,3 +159,17 @@ def write_picture_run(folder, name, seed, more=()):
         f'[task.model.attention]\nname = "elliptical"\n[train]\nsteps = {STEPS}\n')
     write_lines(folder / "records.jsonl", [*picture_records(name, seed), *more])
     return folder
+
+
+def write_attacked(path, seed, side=32, count=6, attack="pgd", eps="2/255"):
+    """What `elliptical attack RUN --dump` writes: noisy gradients, every other one misled."""
+    random = np.random.default_rng(seed)
+    y, x = np.mgrid[0:side, 0:side] / side
+    clean = np.stack([np.stack([(x + k / count) % 1, (y * (1 + k)) % 1, (x * y + 0.1 * k) % 1]) for k in range(count)])
+    attacked = np.clip(clean + 2 / 255 * np.sign(random.normal(size=clean.shape)), 0, 1)
+    before = np.eye(10)[np.arange(count) % 10]
+    after = np.eye(10)[(np.arange(count) + np.arange(count) % 2) % 10]
+    write_safetensors(path, {
+        "clean": clean.astype("f4"), "adversarial": attacked.astype("f4"), "labels": np.arange(count) % 10,
+        "clean_logits": before.astype("f4"), "adversarial_logits": after.astype("f4")},
+        {"attack": attack, "eps": eps, "profile": "strict"})

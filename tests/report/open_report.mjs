@@ -41,6 +41,8 @@ function look() {
     background: getComputedStyle(document.body).backgroundColor, overflow: document.documentElement.scrollWidth - innerWidth,
     images: document.querySelectorAll("main img, main iframe, main script").length,
     options: Object.fromEntries([...document.querySelectorAll("select")].map((list) => [list.id, [...list.options].map((o) => o.value)])),
+    canvases: Object.fromEntries([...document.querySelectorAll("figure.attacked")].flatMap((figure, i) =>
+      [...figure.querySelectorAll("canvas")].map((canvas) => [`${i} ${canvas.getAttribute("aria-label")}`, canvas.toDataURL()]))),
     focusable: [...document.querySelectorAll("select, button, input, summary")].every((control) => control.tabIndex >= 0),
     ready: Number(document.documentElement.dataset.ready)};
 }
@@ -48,7 +50,7 @@ function look() {
 // A chart is drawn again after a selection: wait until its picture has changed, or say that it did not.
 async function changed(chart, action) {
   const picture = () => page.evaluate((id) => {
-    const plot = document.getElementById(`plot-${id}`);
+    const plot = document.getElementById(`plot-${id}`) ?? document.getElementById(id);
     return plot.querySelector("canvas")?.toDataURL() ?? plot.innerHTML;
   }, chart);
   const before = await picture();

@@ -10,7 +10,8 @@ def pictures(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pictures") / "runs"
     for name in ("softmax", "elliptical", "matched constant"):
         for seed in (1, 2, 3):
-            made_runs.write_picture_run(folder / f"{name}-{seed}", name, seed)
+            run = made_runs.write_picture_run(folder / f"{name}-{seed}", name, seed)
+            made_runs.write_attacked(run / "attack.safetensors", seed, side=224 if name == "softmax" else 32)
     return make_report(folder)
 
 
@@ -37,6 +38,16 @@ def test_a_corruption_can_be_chosen(pictures):
 
 
 @needs_chromium
+def test_attacked_pictures_are_drawn(pictures):
+    assert pictures.stat().st_size < 4_000_000
+    (page,) = open_report(pictures, {"do": "select", "id": "select-attacked", "value": "0", "changes": "attacked"}, LOOK)
+    assert len(page["canvases"]) == 3 * 6 and len(set(page["canvases"].values())) == 3 * 6
+    assert len(page["options"]["select-attacked"]) == 3  # a run of each method
+    # Changed first; 2/255 of a pixel's range fill the half of it.
+    assert list(page["canvases"])[:3] == ["0 clean: class 1 \u2713", "0 attacked: class 2", "0 difference: times 64"]
+
+
+@needs_chromium
 def test_pictures_on_a_phone_and_in_the_dark(pictures):
     (page,) = open_report(pictures, width=360, scheme="dark")
     assert page["overflow"] <= 0
@@ -49,6 +60,7 @@ def test_hostile_labels_are_text(tmp_path):
                "step": made_runs.STEPS}
     records = [{"metric": metric, "value": 5, **hostile} for metric in ("robust_accuracy", "corrupted_accuracy", "mce")]
     made_runs.write_picture_run(tmp_path / "runs" / "a", HOSTILE, 1, records)
+    made_runs.write_attacked(tmp_path / "runs" / "a" / "attack.safetensors", 1, attack=HOSTILE, eps=HOSTILE)
     (page,) = open_report(make_report(tmp_path / "runs"))
     assert page["images"] == 0 and HOSTILE in page["text"]
     assert HOSTILE in page["options"]["select-corruption"]

@@ -226,6 +226,15 @@
     }
   }
 
+  function listenToAttacked() {
+    if (!page.attacked.length) return;
+    const partsOf = attackedPictures(page.attacked, make);
+    const show = (run) => element("attacked").replaceChildren(...partsOf(run));
+    setOptions("select-attacked", page.attacked.map(({run}) => [run, runName(run)]), page.attacked[0].run);
+    element("select-attacked").addEventListener("change", (event) => show(Number(event.target.value)));
+    show(page.attacked[0].run);
+  }
+
   // --- Numbers ---------------------------------------------------------------------------------------------
   function listNumbers() {
     const body = element("numbers").tBodies[0];
@@ -265,6 +274,7 @@
     element("theme").hidden = false;
     element("theme").addEventListener("click", () => setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
     listenToSelectors();
+    listenToAttacked();
     for (const details of document.querySelectorAll("[data-table]")) {
       details.addEventListener("toggle", () => { if (details.open) fillTable(details); });
     }

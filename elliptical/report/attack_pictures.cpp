@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+#include "elliptical/report/attack_pictures.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "elliptical/base/errors.h"
+#include "elliptical/base/safetensors.h"
+#include "elliptical/report/snapshots.h"
+
+namespace elliptical::report {
+namespace {
+
+using nlohmann::json;
+
+constexpr int64_t kMaxSide = 112, kMinSide = 32, kFewPictures = 3, kChannels = 3;
+constexpr uint64_t kMaxTensorBytes = uint64_t{1} << 30;
+
+/// All elements of a tensor, which must have this type and number of dimensions.
+template <class T>
+std::vector<T> read(const SafetensorsFile& file,
+                    const std::string& name,
+                    ElementType type,
+                    size_t dimensions,
+                    std::vector<int64_t>& shape) {
+  const TensorEntry* entry = file.find(name);
+  if (entry == nullptr || entry->type != type || entry->shape.size() != dimensions ||
+      entry->end - entry->begin > kMaxTensorBytes) {
+    throw DataError(file.path().string() + ": " + name + " must be " +
+                    std::string(to_string(type)) + " with " + std::to_string(dimensions) +
+                    " dimensions and at most 1 GB, " +
+                    (entry == nullptr ? "is missing" : "is something else"));
+  }
+  std::vector<T> values(static_cast<size_t>(entry->num_elements()));
+  file.read(*entry, std::as_writable_bytes(std::span(values)));
+  shape = entry->shape;
+  return values;
+}
+
+std::string metadata(const SafetensorsFile& file, const std::string& name) {
+  const auto found = file.header().metadata.find(name);
+  return found == file.header().metadata.end() ? "" : found->second;
+}
+
+/// The class of the largest of K logits.
+std::vector<int64_t> predictions(const SafetensorsFile& file, const std::string& name, int64_t B) {
+  std::vector<int64_t> shape;
+  const auto logits = read<float>(file, name, ElementType::kF32, 2, shape);
+  if (shape[0] != B || shape[1] == 0) {
+    throw DataError(file.path().string() + ": " + name + " must be (" + std::to_string(B) +
+                    ", K), has another shape");
+  }
+  std::vector<int64_t> classes;
+  for (int64_t b = 0; b < B; ++b) {
+    const auto row = logits.begin() + b * shape[1];
+    classes.push_back(std::max_element(row, row + shape[1]) - row);
+  }
+  return classes;
+}
+
+/// (3, h, w) -> (ceil(h / cell), ceil(w / cell), 3), means of cells
+std::vector<double> reduced(const float* picture, int64_t h, int64_t w, int64_t cell) {
+  const int64_t height = (h + cell - 1) / cell, width = (w + cell - 1) / cell;
+  std::vector<double> small(static_cast<size_t>(height * width * kChannels));
+  for (int64_t c = 0; c < kChannels; ++c) {
+    for (int64_t y = 0; y < h; ++y) {
+      for (int64_t x = 0; x < w; ++x) {
+        const int64_t rows = std::min(cell, h - y / cell * cell),
+                      columns = std::min(cell, w - x / cell * cell);
+        small[static_cast<size_t>((y / cell * width + x / cell) * kChannels + c)] +=
+            static_cast<double>(picture[(c * h + y) * w + x]) / static_cast<double>(rows * columns);
+      }
+    }
+  }
+  return small;
+}
+
+json packed(const float* clean, const float* attacked, int64_t h, int64_t w, int64_t cell) {
+  const std::vector<double> before = reduced(clean, h, w, cell),
+                            after = reduced(attacked, h, w, cell);
+  double largest = 0;
+  for (size_t i = 0; i < before.size(); ++i) {
+    largest = std::max(largest, std::abs(after[i] - before[i]));
+  }
+  std::string pixels, differences;
+  for (size_t i = 0; i < before.size(); ++i) {
+    pixels += static_cast<char>(std::lround(255 * before[i]));
+    const double share = largest > 0 ? (after[i] - before[i]) / largest : 0;
+    differences += static_cast<char>(std::lround(127 * share));
+  }
+  return {{"clean", base64(pixels)}, {"difference", base64(differences)}, {"largest", largest}};
+}
+
+/// As sharp as lets a few pictures fit.
+int64_t cell_of(int64_t side, int64_t num_pictures, size_t max_bytes) {
+  int64_t cell = (side + kMaxSide - 1) / kMaxSide;
+  const auto bytes = [&] { return std::pow((side + cell - 1) / cell, 2) * 2 * kChannels * 4 / 3; };
+  while (bytes() * static_cast<double>(std::min(num_pictures, kFewPictures)) >
+             static_cast<double>(max_bytes) &&
+         side / (cell + 1) >= kMinSide) {
+    ++cell;
+  }
+  return cell;
+}
+
+json read_pictures(const std::filesystem::path& path, size_t max_bytes) {
+  const SafetensorsFile file(path);
+  const auto refuse = [&](const std::string& why) { throw DataError(path.string() + ": " + why); };
+  if (metadata(file, "profile") == "published") {
+    refuse("must be of the strict profile, is of the published one, which changes no pixels");
+  }
+  std::vector<int64_t> shape, other;
+  const auto clean = read<float>(file, "clean", ElementType::kF32, 4, shape),
+             attacked = read<float>(file, "adversarial", ElementType::kF32, 4, other);
+  const int64_t B = shape[0], h = shape[2], w = shape[3];
+  if (shape != other || shape[1] != kChannels || clean.empty()) {
+    refuse("clean and adversarial must be the same pictures (B, 3, h, w), have other shapes");
+  }
+  const auto is_pixel = [](float value) { return value >= 0 && value <= 1; };
+  if (!std::all_of(clean.begin(), clean.end(), is_pixel) ||
+      !std::all_of(attacked.begin(), attacked.end(), is_pixel)) {
+    refuse("clean and adversarial must be in [0, 1], are not");
+  }
+  const auto labels = read<int64_t>(file, "labels", ElementType::kI64, 1, other);
+  if (other[0] != B) refuse("labels must be (" + std::to_string(B) + "), has another shape");
+  const std::vector<int64_t> before = predictions(file, "clean_logits", B),
+                             after = predictions(file, "adversarial_logits", B);
+
+  std::vector<size_t> order(static_cast<size_t>(B));
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_partition(order.begin(), order.end(),
+                        [&](size_t i) { return before[i] != after[i]; });
+  order.resize(std::min(order.size(), kMaxAttackPictures));
+
+  const int64_t cell = cell_of(std::max(h, w), static_cast<int64_t>(order.size()), max_bytes);
+  json result = {{"attack", metadata(file, "attack")},
+                 {"eps", metadata(file, "eps")},
+                 {"height", (h + cell - 1) / cell},
+                 {"width", (w + cell - 1) / cell},
+                 {"cell", cell},
+                 {"pictures", json::array()}};
+  const auto pixels = static_cast<size_t>(kChannels * h * w);
+  size_t num_bytes = 0;
+  for (const size_t i : order) {
+    json picture = packed(&clean[i * pixels], &attacked[i * pixels], h, w, cell);
+    num_bytes += picture.dump().size();
+    if (num_bytes > max_bytes) break;
+    picture["label"] = labels[i];
+    picture["before"] = before[i];
+    picture["after"] = after[i];
+    result["pictures"].push_back(std::move(picture));
+  }
+  return result;
+}
+
+}  // namespace
+
+json read_attack_pictures(const std::vector<RunData>& runs,
+                          const std::vector<size_t>& chosen,
+                          std::vector<std::string>& problems,
+                          size_t max_bytes) {
+  std::vector<size_t> with_pictures;
+  for (const size_t i : chosen) {
+    if (!runs[i].attack_pictures.empty()) with_pictures.push_back(i);
+  }
+  json all = json::array();
+  for (const size_t i : with_pictures) {
+    try {
+      json pictures = read_pictures(runs[i].attack_pictures, max_bytes / with_pictures.size());
+      pictures["run"] = i;
+      all.push_back(std::move(pictures));
+    } catch (const DataError& error) {
+      problems.push_back(std::string(error.what()) + " (its pictures are not shown)");
+    }
+  }
+  return all;
+}
+
+}  // namespace elliptical::report
