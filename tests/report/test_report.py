@@ -54,7 +54,7 @@ def twelve(tmp_path_factory):
 def test_every_chart_is_drawn(twelve):
     assert twelve.stat().st_size < 4_000_000
     (page,) = open_report(twelve)
-    wanted = {"difference-0", "difference-1", "matched-0", "pairs", "perplexity-2", "perplexity-3", "losses", "speeds",
+    wanted = {"difference-0", "difference-1", "matched-0", "pairs", "value-2", "value-3", "losses", "speeds",
               "heads", "profile", "drift", "head-drift", "ellipse", "attention"}
     assert wanted <= set(page["plots"])
     for name, plot in page["plots"].items():
