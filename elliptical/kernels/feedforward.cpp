@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Tasks are blocks of rows. Factors of dropout are drawn a row at a time into a buffer that stays
-// in the first-level cache. Sums over rows (gradients of vectors) are made per task first, then
-// over tasks in their order: short sums keep digits, and nobody waits for a lock.
+// Tasks are blocks of rows (row_tasks-inl.h). Factors of dropout are drawn a row at a time into a
+// buffer that stays in the first-level cache.
 #include "elliptical/kernels/feedforward.h"
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 // After foreach_target, which re-includes this file:
 #include "elliptical/kernels/arena.h"
 #include "elliptical/kernels/philox-inl.h"
+#include "elliptical/kernels/row_tasks-inl.h"
 #include "elliptical/kernels/vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -23,44 +23,10 @@ namespace elliptical::kernels {
 namespace HWY_NAMESPACE {
 namespace {
 
-/// Elements of a task: enough to pay for a task, few enough that the sums of many tasks stay small
-/// beside the matrix.
-constexpr int64_t kTaskElements = 1 << 15;
-
-/// Rows of a task, and how many tasks there are.
-struct RowTasks {
-  int64_t rows, rows_per_task, count;
-
-  explicit RowTasks(Rows size)
-      : rows(size.rows),
-        rows_per_task(std::max<int64_t>(16, kTaskElements / std::max<int64_t>(1, size.C))),
-        count((rows + rows_per_task - 1) / rows_per_task) {}
-  int64_t begin(int64_t task) const { return task * rows_per_task; }
-  int64_t end(int64_t task) const { return std::min(rows, begin(task) + rows_per_task); }
-};
-
 /// max(x, 0), NaN for NaN.
 HWY_INLINE Vec Relu(Vec x) {
   const Tag tag;
   return hn::IfThenZeroElse(hn::Le(x, hn::Zero(tag)), x);
-}
-
-/// sums[c] = sum over tasks of partial[task, c], for c in [0, width), in the order of tasks.
-void SumTasks(const float* partial,
-              int64_t tasks,
-              int64_t ld,
-              int64_t width,
-              float* sums,
-              const ParallelFor& parallel_for) {
-  constexpr int64_t kColumns = 512;
-  parallel_for((width + kColumns - 1) / kColumns, [&](int64_t first, int64_t last) {
-    const int64_t begin = first * kColumns, end = std::min(width, last * kColumns);
-    std::fill(sums + begin, sums + end, 0.0f);
-    for (int64_t task = 0; task < tasks; ++task) {
-      const float* row = partial + task * ld;
-      for (int64_t c = begin; c < end; ++c) sums[c] += row[c];
-    }
-  });
 }
 
 void BiasReluDropout(Rows size,
@@ -123,7 +89,7 @@ void BiasReluDropoutGradient(Rows size,
   if (d_bias) SumTasks(partial, tasks.count, C, C, d_bias, parallel_for);
 }
 
-/// s = residual + drop(x + bias) of one row.
+/// s = residual + factor * drop(x + bias) of one row.
 HWY_INLINE void ResidualRow(
     const NormInputs& in, int64_t r, int64_t C, float* buffer, float* HWY_RESTRICT s) {
   const Tag tag;
@@ -131,10 +97,11 @@ HWY_INLINE void ResidualRow(
   const float* residual = in.residual + r * C;
   const float* factor =
       in.dropout.active() ? ElementFactors(in.dropout, r * C, C, buffer) : nullptr;
+  const Vec whole_row = hn::Set(tag, in.row_factors.of(r));
   ForVectors(C, [&](int64_t, auto load, auto store) HWY_ATTR {
     Vec value = load(x);
     if (in.bias) value = hn::Add(value, load(in.bias));
-    const Vec keep = factor ? load(factor) : hn::Set(tag, 1.0f);
+    const Vec keep = factor ? load(factor) : whole_row;
     store(hn::MulAdd(value, keep, load(residual)), s);
   });
 }
@@ -149,9 +116,10 @@ void ResidualDropoutNorm(Rows size,
   const int64_t C = size.C;
   parallel_for(tasks.count, [&](int64_t first, int64_t last) {
     const Tag tag;
-    float *buffer, *s;
-    const Arena arena({{&buffer, in.dropout.active() ? ElementFactorsRoom(C) : 0}, {&s, C}});
+    float *buffer, *scratch;
+    const Arena arena({{&buffer, in.dropout.active() ? ElementFactorsRoom(C) : 0}, {&scratch, C}});
     for (int64_t r = tasks.begin(first); r < tasks.end(last - 1); ++r) {
+      float* s = in.sum ? in.sum + r * C : scratch;
       ResidualRow(in, r, C, buffer, s);
       Vec sum = hn::Zero(tag);
       ForVectors(C, [&](int64_t, auto load, auto) HWY_ATTR { sum = hn::Add(sum, load(s)); });
@@ -211,12 +179,15 @@ void ResidualDropoutNormGradient(Rows size,
         const Vec mean_g = hn::Set(tag, hn::GetLane(hn::SumOfLanes(tag, sum_g)) * per_row);
         const Vec mean_gn = hn::Set(tag, hn::GetLane(hn::SumOfLanes(tag, sum_gn)) * per_row);
         const Vec unit = hn::Set(tag, grad.rstd[r]);
+        const Vec whole_row = hn::Set(tag, grad.row_factors.of(r));
+        const float* d_sum = grad.d_sum ? grad.d_sum + r * C : nullptr;
         ForVectors(C, [&](int64_t, auto load, auto store) HWY_ATTR {
           const Vec g = hn::Sub(hn::Mul(load(dy), load(grad.weight)), mean_g);
-          const Vec ds = hn::Mul(unit, hn::NegMulAdd(load(n), mean_gn, g));
-          const Vec dx = factor ? hn::Mul(ds, load(factor)) : ds;
+          const Vec through = hn::NegMulAdd(load(n), mean_gn, g);
+          const Vec ds = d_sum ? hn::MulAdd(unit, through, load(d_sum)) : hn::Mul(unit, through);
+          const Vec dx = hn::Mul(ds, factor ? load(factor) : whole_row);
           store(ds, grad.d_residual + r * C);
-          store(dx, grad.dx + r * C);
+          if (grad.dx) store(dx, grad.dx + r * C);
           store(hn::Add(load(sum_bias), dx), sum_bias);
         });
       }

@@ -6,7 +6,8 @@
 //
 //   bias_relu_dropout      y = drop(max(x + bias, 0))
 //   residual_dropout_norm  y = normalised * weight + norm_bias,
-//                          normalised = (s - mean(s)) * rstd,  s = residual + drop(x + bias)
+//                          normalised = (s - mean(s)) * rstd,  s = residual + f drop(x + bias)
+//                          (pre-norm: s itself is kept, and f is a factor of the row's sample)
 //   embed                  y[t] = drop(scale * table[tokens[t]] + positions[t % N])
 //
 // Same bits for any number of threads; the same mask for any instruction set. The slow, obvious
@@ -42,6 +43,14 @@ void bias_relu_dropout_backward(Rows size,
                                 float* d_bias,
                                 const ParallelFor& parallel_for);
 
+/// A factor for each group of rows, a sample's; 1 where there are none. Not beside dropout.
+struct RowFactors {
+  const float* factors = nullptr;
+  int64_t rows_per_factor = 1;
+
+  float of(int64_t row) const { return factors ? factors[row / rows_per_factor] : 1.0f; }
+};
+
 struct NormInputs {
   const float* x = nullptr;
   const float* bias = nullptr;  ///< null: none
@@ -50,6 +59,8 @@ struct NormInputs {
   const float* norm_bias = nullptr;
   double eps = 0;
   ElementDropout dropout;
+  RowFactors row_factors = {};
+  float* sum = nullptr;  ///< (rows, C): s is written there; null: it is not kept
 };
 
 /// Writes y and, unless null, what the backward needs: normalised (rows, C) and rstd (rows).
@@ -66,7 +77,9 @@ struct NormGradients {
   const float* rstd = nullptr;
   const float* weight = nullptr;
   ElementDropout dropout;
-  float* dx = nullptr;
+  RowFactors row_factors = {};
+  const float* d_sum = nullptr;  ///< gradient of s from elsewhere; null: none
+  float* dx = nullptr;           ///< null: not wanted, for it is d_residual
   float* d_residual = nullptr;
   float* d_bias = nullptr;  ///< null: there is none
   float* d_weight = nullptr;

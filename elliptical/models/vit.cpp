@@ -111,7 +111,7 @@ ImageLogits Vit::run(const at::Tensor& pixels, nn::AttentionContext& context) {
   stream.normed = blocks_.front()->norm1().forward(stream.x);
   for (size_t layer = 0; layer < blocks_.size(); ++layer) {
     const bool is_last = layer + 1 == blocks_.size();
-    const nn::Norm& next = is_last ? *norm_ : blocks_[layer + 1]->norm1();
+    const nn::Norm* next = is_last ? norm_.get() : &blocks_[layer + 1]->norm1();
     // Nobody reads the patches behind the last attention.
     stream = blocks_[layer]->forward(stream, next, context,
                                      is_last ? std::optional(num_prefix_tokens()) : std::nullopt);

@@ -11,9 +11,7 @@ std::optional<at::Tensor> drop_path_factors(const at::Tensor& branch,
                                             std::string_view place) {
   if (!context.training || p == 0.0) return std::nullopt;
   RandomStream random(RandomKey(static_cast<uint64_t>(context.seed(place))));
-  std::vector<int64_t> sizes(static_cast<size_t>(branch.dim()), 1);
-  sizes[0] = branch.size(0);
-  const at::Tensor factors = at::empty(sizes, at::kDouble);
+  const at::Tensor factors = at::empty({branch.size(0)}, at::kDouble);
   double* const factor = factors.mutable_data_ptr<double>();
   for (int64_t b = 0; b < branch.size(0); ++b) {
     factor[b] = random.uniform() < p ? 0.0 : 1.0 / (1.0 - p);

@@ -11,8 +11,8 @@
 
 namespace elliptical::nn {
 
-/// The factor of each sample, (B, 1, ..., 1) with the type and number of dimensions of `branch`;
-/// nothing outside training. A function of the pass's key, the layer, the place and the sample.
+/// The factor of each sample of `branch` (B, ...): (B), of its type; nothing outside training. A
+/// function of the pass's key, the layer, the place and the sample.
 std::optional<at::Tensor> drop_path_factors(const at::Tensor& branch,
                                             double p,
                                             const AttentionContext& context,

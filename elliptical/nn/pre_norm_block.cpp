@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include "elliptical/nn/drop_path.h"
+#include "elliptical/ops/pre_norm.h"
 
 namespace elliptical::nn {
 namespace {
@@ -13,11 +14,14 @@ ResidualStream add_and_norm(const at::Tensor& x,
                             const at::Tensor& branch,
                             const at::Tensor& gamma,
                             const std::optional<at::Tensor>& factors,
-                            const Norm& norm) {
-  at::Tensor scaled = gamma.defined() ? branch * gamma : branch;
-  if (factors) scaled = scaled * *factors;
-  const at::Tensor sum = x + scaled;
-  return {sum, norm.forward(sum)};
+                            const Norm* norm) {
+  const at::Tensor scaled = gamma.defined() ? branch * gamma : branch;
+  if (norm == nullptr) {
+    return {x + (factors ? scaled * factors->view({-1, 1, 1}) : scaled), at::Tensor()};
+  }
+  const auto [sum, normed] =
+      ops::residual_norm(scaled, x, factors, norm->weight, norm->bias, norm->eps);
+  return {sum, normed};
 }
 
 }  // namespace
@@ -38,7 +42,7 @@ PreNormBlock::PreNormBlock(std::shared_ptr<Attention> attention,
 }
 
 ResidualStream PreNormBlock::forward(const ResidualStream& in,
-                                     const Norm& next,
+                                     const Norm* next,
                                      AttentionContext& context,
                                      std::optional<int64_t> num_kept) {
   at::Tensor x = in.x, mixed = attn_->forward(in.normed, context);
@@ -48,7 +52,7 @@ ResidualStream PreNormBlock::forward(const ResidualStream& in,
     mixed = mixed.narrow(1, 0, *num_kept);
   }
   const ResidualStream middle = add_and_norm(
-      x, mixed, gamma1_, drop_path_factors(x, drop_path_, context, "attention path"), *norm2_);
+      x, mixed, gamma1_, drop_path_factors(x, drop_path_, context, "attention path"), norm2_.get());
   return add_and_norm(middle.x, mlp_->forward(middle.normed, context), gamma2_,
                       drop_path_factors(x, drop_path_, context, "feedforward path"), next);
 }

@@ -37,11 +37,11 @@ class PreNormBlock : public torch::nn::Module {
                int64_t dim,
                Options options);
 
-  /// `in.normed` is norm1() of `in.x`; the result's is `next` of its x. The layer that runs is
-  /// context.layer. `num_kept`: only the first tokens go on after attention, where the caller
-  /// reads no others (the last block of a classifier); needs a tokenwise mlp.
+  /// `in.normed` is norm1() of `in.x`; the result's is `next` of its x, nothing where that is null.
+  /// The layer that runs is context.layer. `num_kept`: only the first tokens go on after attention,
+  /// where the caller reads no others (the last block of a classifier); needs a tokenwise mlp.
   ResidualStream forward(const ResidualStream& in,
-                         const Norm& next,
+                         const Norm* next,
                          AttentionContext& context,
                          std::optional<int64_t> num_kept = std::nullopt);
 

@@ -8,6 +8,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "elliptical/kernels/feedforward.h"
+#include "elliptical/ops/chunks_impl.h"
 #include "elliptical/ops/feedforward_impl.h"
 #include "elliptical/ops/fused_function_impl.h"
 #include "elliptical/ops/parallel_impl.h"
@@ -17,20 +18,6 @@ namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-/// Elements of a chunk of the hidden layer: 4 MiB.
-constexpr int64_t kChunkElements = 1 << 20;
-
-int64_t chunk_rows(int64_t F) {
-  return std::max<int64_t>(64, kChunkElements / std::max<int64_t>(1, F));
-}
-
-/// Calls body(begin, rows) for every chunk.
-template <class Body>
-void for_chunks(int64_t rows, int64_t F, const Body& body) {
-  const int64_t step = chunk_rows(F);
-  for (int64_t begin = 0; begin < rows; begin += step) body(begin, std::min(step, rows - begin));
-}
 
 class FeedForward : public torch::autograd::Function<FeedForward> {
  public:

@@ -22,6 +22,8 @@ void check_floating(const char* op, const char* name, const at::Tensor& x) {
                    " must have a floating point dtype, got ", x.scalar_type());
 }
 
+}  // namespace
+
 void check_like(const char* op,
                 const char* name,
                 const at::Tensor& tensor,
@@ -45,8 +47,6 @@ void check_rows(const char* op, const at::Tensor& x) {
   check_floating(op, "x", x);
   TORCH_CHECK_VALUE(x.dim() >= 1, op, ": x must be (..., C), got ", shape_text(x));
 }
-
-}  // namespace
 
 void check_indices(const at::Tensor& indices,
                    int64_t size,
@@ -88,12 +88,11 @@ void check_residual_dropout_norm(const at::Tensor& x,
   check_dropout(op, dropout);
 }
 
-void check_feed_forward(const at::Tensor& x,
-                        const at::Tensor& up,
-                        const at::Tensor& up_bias,
-                        const at::Tensor& down,
-                        ElementDropout dropout) {
-  constexpr const char* op = "feed_forward";
+void check_feed_forward_maps(const char* op,
+                             const at::Tensor& x,
+                             const at::Tensor& up,
+                             const at::Tensor& up_bias,
+                             const at::Tensor& down) {
   check_rows(op, x);
   check_like(op, "up", up, "x", x);
   check_like(op, "up_bias", up_bias, "x", x);
@@ -106,7 +105,15 @@ void check_feed_forward(const at::Tensor& x,
                     "), got ", shape_text(up_bias));
   TORCH_CHECK_VALUE(down.dim() == 2 && down.size(0) == C && down.size(1) == F, op,
                     ": down must be (C, F) = (", C, ", ", F, "), got ", shape_text(down));
-  check_dropout(op, dropout);
+}
+
+void check_feed_forward(const at::Tensor& x,
+                        const at::Tensor& up,
+                        const at::Tensor& up_bias,
+                        const at::Tensor& down,
+                        ElementDropout dropout) {
+  check_feed_forward_maps("feed_forward", x, up, up_bias, down);
+  check_dropout("feed_forward", dropout);
 }
 
 void check_embed(const at::Tensor& table,

@@ -10,6 +10,21 @@
 
 namespace elliptical::ops {
 
+/// Of all fused layers: x is (..., C) floating point; a tensor has the type and device of another;
+/// a tensor is one row of x; up (F, C), up_bias (F) and down (C, F) go with x.
+void check_rows(const char* op, const at::Tensor& x);
+void check_like(const char* op,
+                const char* name,
+                const at::Tensor& tensor,
+                const char* reference_name,
+                const at::Tensor& reference);
+void check_row(const char* op, const char* name, const at::Tensor& tensor, const at::Tensor& x);
+void check_feed_forward_maps(const char* op,
+                             const at::Tensor& x,
+                             const at::Tensor& up,
+                             const at::Tensor& up_bias,
+                             const at::Tensor& down);
+
 void check_bias_relu_dropout(const at::Tensor& x, const at::Tensor& bias, ElementDropout dropout);
 void check_residual_dropout_norm(const at::Tensor& x,
                                  const std::optional<at::Tensor>& bias,

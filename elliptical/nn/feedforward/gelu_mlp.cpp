@@ -3,6 +3,8 @@
 
 #include <torch/torch.h>
 
+#include "elliptical/ops/pre_norm.h"
+
 namespace elliptical::nn {
 
 GeluMlp::GeluMlp(int64_t dim, int64_t hidden_dim)
@@ -10,7 +12,7 @@ GeluMlp::GeluMlp(int64_t dim, int64_t hidden_dim)
       fc2_(register_module("fc2", std::make_shared<Linear>(hidden_dim, dim, true))) {}
 
 at::Tensor GeluMlp::forward(const at::Tensor& x, const AttentionContext&) {
-  return fc2_->forward(at::gelu(fc1_->forward(x)));
+  return ops::gelu_feed_forward(x, fc1_->weight, fc1_->bias, fc2_->weight, fc2_->bias);
 }
 
 }  // namespace elliptical::nn
