@@ -10,6 +10,7 @@
 #include "elliptical/data/corrupt/corruption.h"
 #include "elliptical/data/text/small_language.h"
 #include "elliptical/kernels/simd.h"
+#include "elliptical/models/image_model.h"
 #include "elliptical/nn/attention/attention.h"
 #include "elliptical/tasks/task.h"
 
@@ -42,6 +43,14 @@ Table data_table() {
   return table;
 }
 
+Table models_table() {
+  Table table{.columns = {"model", "what it is"}};
+  for (const models::ImageModelEntry& entry : models::image_model_table()) {
+    table.rows.push_back({entry.name, entry.description});
+  }
+  return table;
+}
+
 Table simd_table() {
   const std::vector<std::string> runnable = kernels::simd_targets();
   Table table{.columns = {"target", "this CPU", "in use"}};
@@ -67,7 +76,8 @@ struct Listing {
 };
 constexpr std::array kListings = {
     Listing{"attention", attention_table}, Listing{"corruptions", corruptions_table},
-    Listing{"data", data_table}, Listing{"simd", simd_table}, Listing{"tasks", tasks_table}};
+    Listing{"data", data_table},           Listing{"models", models_table},
+    Listing{"simd", simd_table},           Listing{"tasks", tasks_table}};
 
 }  // namespace
 
@@ -79,8 +89,8 @@ int list(const Arguments& arguments) {
   for (const Listing& listing : kListings) names.emplace_back(listing.name);
   app.add_option(
          "WHAT", what,
-         "attention variants, corruptions of pictures, data sets, tasks, or simd: instruction "
-         "sets of the kernels (force one: ELLIPTICAL_SIMD=avx2)")
+         "attention variants, corruptions of pictures, data sets, models of pictures, tasks, "
+         "or simd: instruction sets of the kernels (force one: ELLIPTICAL_SIMD=avx2)")
       ->required()
       ->check(one_of(names));
   app.add_option("--format", format, "How to print")->check(one_of({"table", "csv"}));

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include <torch/torch.h>
 
+#include "elliptical/models/fan.h"
 #include "elliptical/models/image_model.h"
+#include "elliptical/models/rvt.h"
 #include "elliptical/models/vit.h"
 
 namespace elliptical::models {
@@ -21,6 +23,14 @@ std::shared_ptr<ImageModel> make(const Options& options, int64_t num_classes) {
 
 const std::vector<ImageModelEntry>& image_model_table() {
   static const std::vector<ImageModelEntry> table{
+      {.name = "fan",
+       .description = "fully attentional network: attention between tokens and between channels",
+       .make_options = make_options<FanOptions>,
+       .make = make<Fan, FanOptions>},
+      {.name = "rvt",
+       .description = "robust vision transformer: convolutions around attention, no class token",
+       .make_options = make_options<RvtOptions>,
+       .make = make<Rvt, RvtOptions>},
       {.name = "vit",
        .description = "vision transformer on patches of pixels (DeiT), plain or distilled",
        .make_options = make_options<VitOptions>,

@@ -232,7 +232,7 @@ def test_every_recipe_runs_when_shrunk(recipe, tmp_path):
     assert "perplexity" in result.stdout
 
 
-@pytest.mark.parametrize("what", ["attention", "corruptions", "data", "tasks"])
+@pytest.mark.parametrize("what", ["attention", "corruptions", "data", "models", "tasks"])
 def test_list(what):
     assert len(check([PROGRAM, "list", what]).stdout.splitlines()) > 1
 

@@ -12,6 +12,7 @@
 #include "elliptical/nn/attention/mom.h"
 #include "elliptical/nn/attention/performer.h"
 #include "elliptical/nn/attention/rkde.h"
+#include "elliptical/nn/attention/rvt.h"
 #include "elliptical/nn/attention/softmax.h"
 #include "elliptical/nn/attention/spkde.h"
 
@@ -69,6 +70,12 @@ const std::vector<AttentionEntry>& attention_table() {
        .padding = true,
        .make_options = make_options<RkdeOptions>,
        .make = make_rkde},
+      {.name = "rvt",
+       .description = "softmax attention with a learned gate for each pair of positions",
+       .causal = true,
+       .padding = true,
+       .make_options = make_options<RvtAttentionOptions>,
+       .make = make_rvt},
       {.name = "softmax",
        .description = "plain softmax attention, the baseline",
        .causal = true,

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+#include "elliptical/models/fan.h"
+
+#include <torch/torch.h>
+
+#include <array>
+#include <cmath>
+#include <numbers>
+
+#include "elliptical/base/errors.h"
+#include "elliptical/nn/feedforward/channel_attention.h"
+#include "elliptical/nn/initialize.h"
+
+namespace elliptical::models {
+namespace {
+
+constexpr int64_t kStemStride = 16, kNumClassBlocks = 2;
+constexpr int64_t kCodeChannels = 32;  // of each coordinate
+
+struct Size {
+  const char* name;
+  int64_t dim, num_layers, num_heads;
+};
+constexpr std::array kSizes = {Size{"tiny", 192, 12, 4}, Size{"small", 384, 12, 8},
+                               Size{"base", 448, 18, 8}, Size{"large", 480, 24, 10}};
+
+void check(const FanOptions& options) {
+  if (options.image_size % kStemStride != 0) {
+    throw ConfigError("model: image_size must be a multiple of 16 for the stem, got " +
+                      std::to_string(options.image_size));
+  }
+  if (options.dim % 8 != 0) {
+    throw ConfigError("model: dim must be a multiple of 8 for the stem, got " +
+                      std::to_string(options.dim));
+  }
+}
+
+/// Sines and cosines of the coordinates, which run from 2 pi / side to 2 pi: (1, side^2, 64), y
+/// first. Channels 2j and 2j + 1 are sine and cosine of coordinate / 10000^(2j / 32).
+at::Tensor position_code(int64_t side) {
+  const at::Tensor coordinate = torch::arange(1, side + 1, torch::kDouble) *
+                                (2.0 * std::numbers::pi / (static_cast<double>(side) + 1e-6));
+  const at::Tensor exponent =
+      torch::arange(0, kCodeChannels, 2, torch::kDouble) / static_cast<double>(kCodeChannels);
+  const at::Tensor angle =
+      coordinate.unsqueeze(1) * torch::pow(torch::full({}, 1e4, torch::kDouble), -exponent);
+  const at::Tensor code = at::stack({angle.sin(), angle.cos()}, -1).flatten(1);  // (side, 32)
+  const at::Tensor y = code.unsqueeze(1).expand({side, side, kCodeChannels});
+  const at::Tensor x = code.unsqueeze(0).expand({side, side, kCodeChannels});
+  return at::cat({y, x}, -1).view({1, side * side, 2 * kCodeChannels});
+}
+
+}  // namespace
+
+void FanOptions::visit(FieldList& fields) {
+  std::vector<std::string> names;
+  for (const Size& known : kSizes) names.emplace_back(known.name);
+  fields.add_choice("size",
+                    {.names = std::move(names),
+                     .get = [this] { return size; },
+                     .set = [this](const std::string& name) { use_size(name); },
+                     .selects_fields = true},
+                    "defaults of dim, num_layers and num_heads: those of FAN-ViT");
+  fields.add("dim", dim, "width C of the tokens, a multiple of 8", at_least(8));
+  fields.add("num_layers", num_layers, "blocks", at_least(1));
+  fields.add("num_heads", num_heads, "heads per layer; they share the width", at_least(1));
+  fields.add("feedforward_ratio", feedforward_ratio, "width inside a feed-forward layer / dim",
+             above(0));
+  visit_common(fields, "probability to leave out a branch, in training, the same in all blocks");
+}
+
+std::unique_ptr<Options> FanOptions::clone() const { return std::make_unique<FanOptions>(*this); }
+
+void FanOptions::use_size(const std::string& name) {
+  for (const Size& known : kSizes) {
+    if (known.name != name) continue;
+    size = name;
+    dim = known.dim;
+    num_layers = known.num_layers;
+    num_heads = known.num_heads;
+  }
+}
+
+Fan::Fan(const FanOptions& chosen, int64_t num_classes)
+    : ImageModel(num_classes), options_(chosen), side_(chosen.image_size / kStemStride) {
+  check(options_);
+  const int64_t C = options_.dim, L = options_.num_layers;
+  auto patch_embed = register_module("patch_embed", std::make_shared<torch::nn::Module>());
+  auto proj = patch_embed->register_module("proj", std::make_shared<torch::nn::Module>());
+  int64_t channels = 3;
+  for (int64_t i = 0; i < 4; ++i) {  // 0, 2, 4, 6: activations in between count
+    auto pair = proj->register_module(std::to_string(2 * i), std::make_shared<torch::nn::Module>());
+    const int64_t wider = C >> (3 - i);
+    stem_.push_back(pair->register_module(
+        "0", std::make_shared<nn::Convolution>(
+                 channels, wider, 3,
+                 nn::Convolution::Options{.stride = 2, .padding = 1, .with_bias = false})));
+    stem_norms_.push_back(pair->register_module("1", std::make_shared<nn::BatchNorm>(wider)));
+    channels = wider;
+  }
+  auto pos_embed = register_module("pos_embed", std::make_shared<torch::nn::Module>());
+  position_map_ = pos_embed->register_module(
+      "token_projection",
+      std::make_shared<nn::Convolution>(2 * kCodeChannels, C, 1, nn::Convolution::Options{}));
+  position_code_ = position_code(side_);
+
+  torch::nn::ModuleList list = register_module("blocks", torch::nn::ModuleList());
+  const auto hidden_dim =
+      static_cast<int64_t>(std::lround(static_cast<double>(C) * options_.feedforward_ratio));
+  for (int64_t layer = 0; layer < L; ++layer) {
+    const nn::AttentionShape shape{.dim = C,
+                                   .num_heads = options_.num_heads,
+                                   .qkv_bias = true,
+                                   .out_bias = true,
+                                   .layer = layer,
+                                   .num_layers = L,
+                                   .window = num_tokens()};
+    auto attention = nn::make_attention(options_.attention, shape);
+    blocks_.push_back(std::make_shared<nn::PreNormBlock>(
+        attention, std::make_shared<nn::ChannelAttention>(C, options_.num_heads, hidden_dim, side_),
+        C, nn::PreNormBlock::Options{.drop_path = options_.drop_path, .scale_branches = true}));
+    list->push_back(blocks_.back());
+  }
+  cls_token_ = register_parameter("cls_token", torch::empty({1, 1, C}));
+  torch::nn::ModuleList class_list = register_module("cls_attn_blocks", torch::nn::ModuleList());
+  for (int64_t i = 0; i < kNumClassBlocks; ++i) {
+    class_blocks_.push_back(std::make_shared<nn::ClassBlock>(C, options_.num_heads, hidden_dim));
+    class_list->push_back(class_blocks_.back());
+  }
+  norm_ = register_module("norm", std::make_shared<nn::Norm>(C, nn::kPreNormEps));
+  head_ = register_module("head", std::make_shared<nn::Linear>(C, num_classes, true));
+}
+
+at::Tensor Fan::stem(const at::Tensor& pixels, bool training) const {
+  at::Tensor map = pixels;
+  for (size_t i = 0; i < stem_.size(); ++i) {
+    if (i > 0) map = at::gelu(map);
+    map = stem_norms_[i]->forward(stem_[i]->forward(map), training);
+  }
+  return nn::tokens_of_map(map);
+}
+
+ImageLogits Fan::run(const at::Tensor& pixels, nn::AttentionContext& context) {
+  nn::ResidualStream stream;
+  stream.x = stem(pixels, context.training) +
+             position_map_->on_tokens(position_code_.to(pixels.scalar_type()));
+  stream.normed = blocks_.front()->norm1().forward(stream.x);
+  for (size_t layer = 0; layer < blocks_.size(); ++layer) {
+    const nn::Norm* next = layer + 1 < blocks_.size() ? &blocks_[layer + 1]->norm1() : nullptr;
+    stream = blocks_[layer]->forward(stream, next, context);
+    ++context.layer;
+  }
+  at::Tensor x = at::cat({cls_token_.expand({pixels.size(0), 1, options_.dim}), stream.x}, 1);
+  for (const auto& block : class_blocks_) x = block->forward(x, context);
+  return {.logits = head_->forward(norm_->forward(x.select(1, 0))), .distilled = {}};
+}
+
+std::map<std::string, LabelValue> Fan::own_labels() const {
+  return {{"num_heads", options_.num_heads}, {"size", options_.size}};
+}
+
+bool Fan::initialize_parameter(const std::string& name, at::Tensor& parameter, RandomKey key) {
+  if (name.find(".dwconv.conv") == std::string::npos) return false;
+  if (parameter.dim() == 4) {
+    nn::fill_normal(parameter, 0.0, std::sqrt(2.0 / 9.0), key);
+  } else {
+    parameter.zero_();
+  }
+  return true;
+}
+
+}  // namespace elliptical::models

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+#include "elliptical/models/rvt.h"
+
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "elliptical/base/errors.h"
+#include "elliptical/nn/attention/rvt.h"
+#include "elliptical/nn/feedforward/conv_mlp.h"
+#include "elliptical/nn/feedforward/gelu_mlp.h"
+
+namespace elliptical::models {
+namespace {
+
+constexpr int64_t kStemChannels = 32;
+
+/// Tokens per side behind the stem.
+int64_t stem_side(int64_t image_size) {
+  const int64_t wide = (image_size + 4 - 7) / 2 + 1, pooled = (wide + 2 - 3) / 2 + 1;
+  return image_size < 3 ? 0 : pooled / 4;
+}
+
+/// Tokens per side behind a convolution 3 x 3 with stride 2 and padding 1.
+int64_t halved(int64_t side) { return (side - 1) / 2 + 1; }
+
+/// The attention of a stage that `num_before` blocks stand in front of: gates are counted over all
+/// stages, layers are numbered in their own.
+ChosenOptions stage_attention(const RvtOptions& options, int64_t num_before) {
+  ChosenOptions chosen = options.attention;
+  if (auto* gates = dynamic_cast<nn::RvtAttentionOptions*>(&chosen.options())) {
+    if (gates->gated_layers) {
+      gates->gated_layers = std::max<int64_t>(0, *gates->gated_layers - num_before);
+    }
+  }
+  return chosen;
+}
+
+void check(const RvtOptions& options) {
+  const size_t stages = options.dims.size();
+  if (stages == 0 || options.num_layers.size() != stages || options.num_heads.size() != stages) {
+    throw ConfigError(
+        "model: dims, num_layers and num_heads must have one number for each stage, got " +
+        std::to_string(stages) + ", " + std::to_string(options.num_layers.size()) + " and " +
+        std::to_string(options.num_heads.size()));
+  }
+  for (size_t s = 0; s < stages; ++s) {
+    if (options.num_layers[s] < 1 || options.dims[s] < 1 || options.num_heads[s] < 1) {
+      throw ConfigError("model: dims, num_layers and num_heads must be at least 1, got " +
+                        std::to_string(options.dims[s]) + ", " +
+                        std::to_string(options.num_layers[s]) + " and " +
+                        std::to_string(options.num_heads[s]) + " in stage " + std::to_string(s));
+    }
+    if (s > 0 && options.dims[s] % options.dims[s - 1] != 0) {
+      throw ConfigError("model: dims must grow by whole factors, got " +
+                        std::to_string(options.dims[s]) + " after " +
+                        std::to_string(options.dims[s - 1]));
+    }
+  }
+  if (stem_side(options.image_size) < 1) {
+    throw ConfigError("model: image_size must be at least 15 for the stem, got " +
+                      std::to_string(options.image_size));
+  }
+}
+
+}  // namespace
+
+void RvtOptions::visit(FieldList& fields) {
+  fields.add_choice("size",
+                    {.names = {"tiny", "small", "base"},
+                     .get = [this] { return size; },
+                     .set = [this](const std::string& name) { use_size(name); },
+                     .selects_fields = true},
+                    "defaults of dims, num_layers, num_heads and conv_feedforward");
+  fields.add("dims", dims, "width of the tokens in each stage");
+  fields.add("num_layers", num_layers, "blocks in each stage");
+  fields.add("num_heads", num_heads, "heads per layer in each stage");
+  fields.add("feedforward_ratio", feedforward_ratio, "width inside a feed-forward layer / dim",
+             above(0));
+  fields.add("conv_feedforward", conv_feedforward,
+             "feed-forward layers with a depthwise convolution and batch norms");
+  visit_common(fields,
+               "probability to leave out a branch, in training, times block number / blocks");
+}
+
+std::unique_ptr<Options> RvtOptions::clone() const { return std::make_unique<RvtOptions>(*this); }
+
+void RvtOptions::use_size(const std::string& name) {
+  const bool is_tiny = name == "tiny", is_base = name == "base";
+  size = name;
+  dims = is_tiny ? std::vector<int64_t>{192, 384} : std::vector<int64_t>{is_base ? 768 : 384};
+  num_layers = is_tiny ? std::vector<int64_t>{10, 2} : std::vector<int64_t>{12};
+  num_heads = is_tiny ? std::vector<int64_t>{6, 12} : std::vector<int64_t>{is_base ? 12 : 6};
+  conv_feedforward = !is_base;
+}
+
+Rvt::Rvt(const RvtOptions& chosen, int64_t num_classes)
+    : ImageModel(num_classes), options_(chosen) {
+  check(options_);
+  using ConvolutionOptions = nn::Convolution::Options;
+  const auto convolution = [](int64_t in, int64_t out, int64_t kernel, ConvolutionOptions options) {
+    return std::make_shared<nn::Convolution>(in, out, kernel, options);
+  };
+  auto patch_embed = register_module("patch_embed", std::make_shared<torch::nn::Module>());
+  auto proj = patch_embed->register_module("proj", std::make_shared<torch::nn::Module>());
+  stem_wide_ =
+      proj->register_module("0", convolution(3, kStemChannels, 7, {.stride = 2, .padding = 2}));
+  stem_norm_ = proj->register_module("1", std::make_shared<nn::BatchNorm>(kStemChannels));
+  stem_patches_ = proj->register_module(
+      "3", convolution(kStemChannels, options_.dims.front(), 4, {.stride = 4}));
+
+  torch::nn::ModuleList transformers = register_module("transformers", torch::nn::ModuleList());
+  torch::nn::ModuleList pools = register_module("pools", torch::nn::ModuleList());
+  const int64_t num_blocks =
+      std::accumulate(options_.num_layers.begin(), options_.num_layers.end(), int64_t{0});
+  int64_t side = stem_side(options_.image_size), block = 0;
+  num_tokens_ = side * side;
+  for (size_t s = 0; s < options_.dims.size(); ++s) {
+    const int64_t C = options_.dims[s], L = options_.num_layers[s];
+    if (s > 0) {
+      const int64_t before = options_.dims[s - 1];
+      auto pool = std::make_shared<torch::nn::Module>();
+      pools_.push_back(pool->register_module(
+          "conv", convolution(before, C, 3, {.stride = 2, .padding = 1, .groups = before})));
+      pools->push_back(pool);
+      side = halved(side);
+    }
+    auto stage = std::make_shared<torch::nn::Module>();
+    torch::nn::ModuleList list = stage->register_module("blocks", torch::nn::ModuleList());
+    stages_.emplace_back();
+    const auto hidden_dim =
+        static_cast<int64_t>(std::lround(static_cast<double>(C) * options_.feedforward_ratio));
+    const ChosenOptions attention = stage_attention(options_, block);
+    for (int64_t layer = 0; layer < L; ++layer, ++block) {
+      const nn::AttentionShape shape{.dim = C,
+                                     .num_heads = options_.num_heads[s],
+                                     .qkv_bias = true,
+                                     .out_bias = true,
+                                     .layer = layer,
+                                     .num_layers = L,
+                                     .window = side * side};
+      std::shared_ptr<nn::ChannelMixer> mlp;
+      if (options_.conv_feedforward) {
+        mlp = std::make_shared<nn::ConvMlp>(C, hidden_dim, side);
+      } else {
+        mlp = std::make_shared<nn::GeluMlp>(C, hidden_dim);
+      }
+      const double depth = static_cast<double>(block) / static_cast<double>(num_blocks);
+      stages_.back().push_back(std::make_shared<nn::PreNormBlock>(
+          nn::make_attention(attention, shape), mlp, C,
+          nn::PreNormBlock::Options{.drop_path = options_.drop_path * depth}));
+      list->push_back(stages_.back().back());
+    }
+    transformers->push_back(stage);
+  }
+  norm_ =
+      register_module("norm", std::make_shared<nn::Norm>(options_.dims.back(), nn::kPreNormEps));
+  head_ = register_module("head",
+                          std::make_shared<nn::Linear>(options_.dims.back(), num_classes, true));
+}
+
+at::Tensor Rvt::stem(const at::Tensor& pixels, bool training) const {
+  const at::Tensor wide = stem_norm_->forward(stem_wide_->forward(pixels), training);
+  return stem_patches_->forward(at::max_pool2d(wide, /*kernel_size=*/3, /*stride=*/2,
+                                               /*padding=*/1));
+}
+
+ImageLogits Rvt::run(const at::Tensor& pixels, nn::AttentionContext& context) {
+  at::Tensor map = stem(pixels, context.training);
+  nn::ResidualStream stream;
+  for (size_t s = 0; s < stages_.size(); ++s) {
+    if (s > 0) map = pools_[s - 1]->forward(nn::map_of_tokens(stream.x, map.size(2)));
+    const auto& blocks = stages_[s];
+    stream.x = nn::tokens_of_map(map);
+    stream.normed = blocks.front()->norm1().forward(stream.x);
+    for (size_t layer = 0; layer < blocks.size(); ++layer) {
+      const nn::Norm* next = layer + 1 < blocks.size() ? &blocks[layer + 1]->norm1() : nullptr;
+      stream = blocks[layer]->forward(stream, next, context);
+      ++context.layer;
+    }
+  }
+  return {.logits = head_->forward(norm_->forward(stream.x.mean(1))), .distilled = {}};
+}
+
+std::map<std::string, LabelValue> Rvt::own_labels() const { return {{"size", options_.size}}; }
+
+}  // namespace elliptical::models
