@@ -15,6 +15,7 @@
 #include "elliptical/data/image/cifar.h"
 #include "elliptical/data/image/codec.h"
 #include "elliptical/data/image/packed.h"
+#include "elliptical/data/packed_weights.h"
 #include "elliptical/data/text/tokens.h"
 #include "elliptical/data/text/vocabulary.h"
 #include "elliptical/data/xz.h"
@@ -122,6 +123,20 @@ void run_record(std::string_view bytes) {
   });
 }
 
+void run_packed_weights(std::string_view bytes) {
+  constexpr int64_t kNumValues = 10;
+  succeeds<DataError>([&] {
+    int64_t covered = 0;
+    for (const data::PackedTensor& tensor : data::parse_packed_weights(bytes, "f", kNumValues)) {
+      int64_t size = 1;
+      for (const int64_t dimension : tensor.shape) size *= dimension;
+      require(tensor.offset == covered && tensor.num_elements == size, "shape gives the size");
+      covered += size;
+    }
+    require(covered == kNumValues, "tensors cover the file");
+  });
+}
+
 void run_text(std::string_view bytes) {
   const bool valid = succeeds<DataError>([&] { data::check_text(bytes, "f"); });
   // Also of text that a check would refuse: it must not read beyond its end.
@@ -206,6 +221,7 @@ void run_xz(std::string_view bytes) {
 const std::vector<FuzzTarget>& fuzz_targets() {
   static const std::vector<FuzzTarget> targets = {{"cifar", run_cifar},
                                                   {"packed_index", run_packed_index},
+                                                  {"packed_weights", run_packed_weights},
                                                   {"picture", run_picture},
                                                   {"recipe", run_recipe},
                                                   {"record", run_record},
