@@ -15,6 +15,7 @@
 #include "elliptical/cli/bench_decode.h"
 #include "elliptical/cli/bench_training.h"
 #include "elliptical/cli/bench_variants.h"
+#include "elliptical/cli/bench_vision.h"
 #include "elliptical/cli/machine.h"
 #include "elliptical/cli/table.h"
 
@@ -170,9 +171,9 @@ int bench(const Arguments& arguments) {
   CLI::App app("Our attention or training against peers, calls interleaved.", "bench");
   app.add_option("--what", options.what,
                  "attention (the op), training (steps of the language model, against PyTorch), "
-                 "decode (its next token after many), or variants (time and memory of every kind "
-                 "of attention)")
-      ->check(one_of({"attention", "training", "decode", "variants"}))
+                 "decode (its next token after many), variants (time and memory of every kind of "
+                 "attention), or vision (DeiT-tiny, against PyTorch)")
+      ->check(one_of({"attention", "training", "decode", "variants", "vision"}))
       ->capture_default_str();
   app.add_option("--format", options.format, "How to print the results")
       ->check(one_of({"table", "json", "csv"}));
@@ -213,6 +214,13 @@ int bench(const Arguments& arguments) {
                            .repeats = options.measure.repeats,
                            .quick = options.quick,
                            .list_only = list_only});
+  }
+  if (options.what == "vision") {
+    return bench_vision({.format = options.format,
+                         .runner_substring = options.case_substring,
+                         .repeats = options.measure.repeats,
+                         .quick = options.quick,
+                         .list_only = list_only});
   }
   if (list_only) {
     for (const bench::Case& c : chosen_cases(options)) std::cout << c.name() << "\n";

@@ -198,6 +198,26 @@ def test_bench_variants_measures_every_attention(elliptical):
     assert "MiB at 128" in table and "performer" in table
 
 
+def test_bench_vision_takes_turns_with_pytorch(elliptical):
+    arguments = ["--what", "vision", "--quick", "--threads", "1"]
+    rows = json.loads(short_bench(elliptical, "--format", "json", *arguments).stdout)
+    names = ["softmax", "torch softmax", "elliptical", "torch elliptical"]
+    assert [(row["pass"], row["runner"]) for row in rows] == [
+        (what, name) for what in ("inference", "training") for name in names
+    ]
+    assert len({row["num_parameters"] for row in rows}) == 1  # the same model
+    for row in rows:
+        assert row["images_per_second"] == pytest.approx(2 / row["min_s"])
+    table = short_bench(elliptical, *arguments, "--case", "softmax").stdout
+    assert "1.25" in table and "1.15" in table and "elliptical" not in table
+    assert elliptical("bench", *arguments, "--list").stdout.splitlines() == names
+    missing = elliptical("bench", *arguments, "--case", "nothing")
+    assert missing.returncode == 2 and 'no case has "nothing" in its name' in missing.stderr
+    environment = {**os.environ, "ELLIPTICAL_PYTHON": "/bin/false"}
+    result = elliptical("bench", *arguments, env=environment)
+    assert result.returncode == 1 and "vit.py gave no answer" in result.stderr
+
+
 def test_bench_training_names_a_peer_that_does_not_start(elliptical):
     environment = {**os.environ, "ELLIPTICAL_PYTHON": "/bin/false"}
     result = elliptical("bench", "--what", "training", "--quick", env=environment)
