@@ -13,6 +13,7 @@
 #include "elliptical/base/errors.h"
 #include "elliptical/cli/arguments.h"
 #include "elliptical/cli/bench_decode.h"
+#include "elliptical/cli/bench_loader.h"
 #include "elliptical/cli/bench_training.h"
 #include "elliptical/cli/bench_variants.h"
 #include "elliptical/cli/bench_vision.h"
@@ -172,8 +173,9 @@ int bench(const Arguments& arguments) {
   app.add_option("--what", options.what,
                  "attention (the op), training (steps of the language model, against PyTorch), "
                  "decode (its next token after many), variants (time and memory of every kind of "
-                 "attention), or vision (DeiT-tiny, against PyTorch)")
-      ->check(one_of({"attention", "training", "decode", "variants", "vision"}))
+                 "attention), loader (pictures read and augmented, beside steps of DeiT-tiny), or "
+                 "vision (DeiT-tiny, against PyTorch)")
+      ->check(one_of({"attention", "training", "decode", "variants", "loader", "vision"}))
       ->capture_default_str();
   app.add_option("--format", options.format, "How to print the results")
       ->check(one_of({"table", "json", "csv"}));
@@ -200,6 +202,9 @@ int bench(const Arguments& arguments) {
   if (options.threads > 0) at::set_num_threads(options.threads);
   if (options.what == "decode") {
     return bench_decode(options.format, options.measure.repeats, options.quick);
+  }
+  if (options.what == "loader") {
+    return bench_loader(options.format, options.measure.repeats, options.quick);
   }
   if (options.what == "training") {
     return bench_training({.format = options.format,

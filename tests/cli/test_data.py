@@ -4,6 +4,8 @@ import csv
 import io
 import json
 import os
+import sys
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -57,6 +59,55 @@ def test_mistakes_get_one_line(elliptical, tmp_path, arguments, status, message)
     result = elliptical("data", *arguments, cwd=tmp_path, env=without_data())
     (line,) = result.stderr.splitlines()
     assert result.returncode == status and message in line and result.stdout == ""
+
+
+def test_pictures_are_in_the_list_with_their_folder(elliptical, tmp_path):
+    (tmp_path / "data" / "cifar10").mkdir(parents=True)
+    result = elliptical("data", "list", "--format", "json", cwd=tmp_path, env=without_data())
+    sets = {entry["name"]: entry for entry in json.loads(result.stdout)}
+    assert sets["cifar-10"]["place"] == "data/cifar10" and sets["cifar-10"]["can_get"]
+    assert {"cifar-100", "imagenet", "imagenet-a", "imagenet-c", "imagenet-r"} <= sets.keys()
+
+
+def cifar_100_files():
+    """Three pictures each, and the names of 100 classes."""
+    record = bytes([1, 99]) + bytes(3072)
+    names = "".join(f"class {i}\n" for i in range(100)).encode()
+    return {"train.bin": 3 * record, "test.bin": 3 * record, "fine_label_names.txt": names}
+
+
+def test_import_cifar_100_from_the_official_archive(elliptical, tmp_path):
+    with tarfile.open(tmp_path / "cifar-100-binary.tar.gz", "w:gz") as archive:
+        for name, data in cifar_100_files().items():
+            member = tarfile.TarInfo("cifar-100-binary/" + name)
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+    environment = without_data(ELLIPTICAL_PYTHON=sys.executable)
+    arguments = ["data", "import", "cifar-100", "--from", "cifar-100-binary.tar.gz"]
+    result = elliptical(*arguments, cwd=tmp_path, env=environment)
+    assert result.returncode == 0, result.stderr
+    assert sorted(path.name for path in (tmp_path / "data/cifar100").iterdir()) == sorted(
+        ["ORIGIN.md", *cifar_100_files()]
+    )
+    (tmp_path / "data/cifar100/test.bin").write_bytes(bytes([1, 100]) + bytes(3072))
+    damaged = elliptical("data", "verify", "cifar-100", cwd=tmp_path, env=environment)
+    assert damaged.returncode == 1
+    assert "cifar100/test.bin: labels must be 0 to 99, got 100 (offset 0)" in damaged.stderr
+
+
+def test_import_refuses_what_is_no_imagenet(elliptical, tmp_path):
+    (tmp_path / "mine" / "train" / "dog").mkdir(parents=True)
+    result = elliptical("data", "import", "imagenet", "--from", "mine", cwd=tmp_path, env=without_data())
+    assert result.returncode == 1 and "mine/train: must have a folder for each of at least 2 classes" in result.stderr
+    assert not (tmp_path / "data").exists()
+
+
+def test_verify_real_cifar_10(elliptical, tmp_path):
+    place = Path(os.environ.get("ELLIPTICAL_DATA", "")) / "cifar10"
+    if not place.is_dir():
+        pytest.skip("cifar-10 is not here (run: elliptical data get cifar-10)")
+    result = elliptical("data", "verify", "cifar-10", cwd=tmp_path)
+    assert result.returncode == 0 and "checksums and counts are right" in result.stdout, result.stderr
 
 
 def test_get_without_pip_is_missing_set_up(elliptical, tmp_path):

@@ -152,6 +152,16 @@ def test_bench_says_why_a_peer_is_skipped(elliptical, tmp_path):
     assert rows[1]["skipped"] == "ONNX Runtime has no backward pass"
 
 
+def test_bench_loader_by_number_of_workers(elliptical):
+    arguments = ["--what", "loader", "--quick", "--threads", "1"]
+    rows = json.loads(short_bench(elliptical, "--format", "json", *arguments).stdout)
+    assert [row["workers"] for row in rows] == [0, 1, 2, 4]
+    for row in rows:
+        assert min(row["loader_pictures_per_s"], row["step_pictures_per_s"], row["fed_pictures_per_s"]) > 0
+        assert 0 <= row["wait_share"] <= 1
+    assert "waiting" in short_bench(elliptical, *arguments).stdout
+
+
 def test_bench_training_takes_turns_with_pytorch(elliptical):
     arguments = ["--what", "training", "--quick", "--threads", "1"]
     rows = json.loads(short_bench(elliptical, "--format", "json", *arguments).stdout)

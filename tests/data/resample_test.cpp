@@ -87,7 +87,9 @@ std::vector<double> resample_row(const std::vector<double>& row, int64_t length,
 
 RC_GTEST_PROP(Resample, RowsFollowTheFormula, (uint64_t seed)) {
   const int64_t width = *rc::gen::inRange(1, 60), length = *rc::gen::inRange(1, 90);
-  const Filter filter = *rc::gen::elementOf(kFilters);
+  // Not box: which side its edge falls on, where an edge meets a pixel's centre, is rounding.
+  const std::vector<Filter> smooth(kFilters.begin() + 1, kFilters.end());
+  const Filter filter = *rc::gen::elementOf(smooth);
   const Image image = random_image(width, 1, seed);
   const Image result = resample(image, length, 1, filter);
   for (int channel = 0; channel < 3; ++channel) {

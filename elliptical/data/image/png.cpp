@@ -15,6 +15,7 @@ namespace elliptical::data {
 namespace {
 
 constexpr size_t kMessageBytes = 200;
+constexpr const char* kTooShort = "the file ends too early";
 
 /// A libpng reader over bytes in memory.
 class Reader {
@@ -86,7 +87,7 @@ class Reader {
   static void on_warning(png_structp /*png*/, png_const_charp /*message*/) {}
   static void on_read(png_structp png, png_bytep to, size_t size) {
     Reader& reader = *static_cast<Reader*>(png_get_io_ptr(png));
-    if (size > reader.rest_.size()) png_error(png, "the file ends too early");
+    if (size > reader.rest_.size()) png_error(png, kTooShort);
     std::copy_n(reader.rest_.begin(), size, to);
     reader.rest_ = reader.rest_.subspan(size);
   }
@@ -97,8 +98,23 @@ class Reader {
   char message_[kMessageBytes] = {};
 };
 
-[[noreturn]] void fail(const std::string& name, const Reader& reader) {
-  throw DataError(name + ": must be a complete PNG picture, is not: " + reader.message());
+[[noreturn]] void fail(const std::string& name, const std::string& message) {
+  throw DataError(name + ": must be a complete PNG picture, is not: " + message);
+}
+
+/// Throws unless every chunk (length, type, contents, checksum) ends within the file: libpng takes
+/// memory for some of them by what they claim.
+void check_chunks(std::span<const uint8_t> bytes, const std::string& name) {
+  constexpr size_t kSignature = 8, kAround = 12;
+  for (size_t offset = kSignature; offset < bytes.size();) {
+    const auto rest = bytes.subspan(offset);
+    size_t length = 0;
+    for (size_t i = 0; i < 4 && i < rest.size(); ++i) length = length << 8 | rest[i];
+    if (rest.size() < kAround || length > rest.size() - kAround) fail(name, kTooShort);
+    const bool is_end = std::equal(rest.begin() + 4, rest.begin() + 8, "IEND");
+    if (is_end) return;  // what follows is none of our business
+    offset += kAround + length;
+  }
 }
 
 }  // namespace
@@ -106,13 +122,14 @@ class Reader {
 Image decode_png(std::span<const uint8_t> bytes,
                  const std::string& name,
                  const DecodeLimits& limits) {
+  check_chunks(bytes, name);
   Reader reader(bytes);
-  if (!reader.read_header()) fail(name, reader);
+  if (!reader.read_header()) fail(name, reader.message());
   check_size(reader.width(), reader.height(), name, limits);
   Image image(reader.width(), reader.height());
   std::vector<uint8_t*> rows(image.height);
   for (int64_t y = 0; y < image.height; ++y) rows[y] = image.at(y, 0);
-  if (!reader.read_pixels(rows.data())) fail(name, reader);
+  if (!reader.read_pixels(rows.data())) fail(name, reader.message());
   return oriented(std::move(image), reader.orientation());
 }
 
