@@ -18,6 +18,7 @@ struct Command {
   int (*function)(const Arguments& arguments);
 };
 
+int attack(const Arguments& arguments);
 int bench(const Arguments& arguments);
 int compare(const Arguments& arguments);
 int config(const Arguments& arguments);

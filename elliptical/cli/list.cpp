@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iostream>
 
+#include "elliptical/attack/attack.h"
 #include "elliptical/cli/arguments.h"
 #include "elliptical/cli/table.h"
 #include "elliptical/data/catalog.h"
@@ -16,6 +17,14 @@
 
 namespace elliptical::cli {
 namespace {
+
+Table attacks_table() {
+  Table table{.columns = {"attack", "what it is"}};
+  for (const attack::AttackEntry& entry : attack::attack_table()) {
+    table.rows.push_back({entry.name, entry.description});
+  }
+  return table;
+}
 
 Table attention_table() {
   Table table{.columns = {"attention", "causal", "padding", "what it is"}};
@@ -74,10 +83,13 @@ struct Listing {
   const char* name;
   Table (*table)();
 };
-constexpr std::array kListings = {
-    Listing{"attention", attention_table}, Listing{"corruptions", corruptions_table},
-    Listing{"data", data_table},           Listing{"models", models_table},
-    Listing{"simd", simd_table},           Listing{"tasks", tasks_table}};
+constexpr std::array kListings = {Listing{"attacks", attacks_table},
+                                  Listing{"attention", attention_table},
+                                  Listing{"corruptions", corruptions_table},
+                                  Listing{"data", data_table},
+                                  Listing{"models", models_table},
+                                  Listing{"simd", simd_table},
+                                  Listing{"tasks", tasks_table}};
 
 }  // namespace
 
@@ -87,10 +99,10 @@ int list(const Arguments& arguments) {
   std::string format = "table";
   std::vector<std::string> names;
   for (const Listing& listing : kListings) names.emplace_back(listing.name);
-  app.add_option(
-         "WHAT", what,
-         "attention variants, corruptions of pictures, data sets, models of pictures, tasks, "
-         "or simd: instruction sets of the kernels (force one: ELLIPTICAL_SIMD=avx2)")
+  app.add_option("WHAT", what,
+                 "attacks, attention variants, corruptions of pictures, data sets, models of "
+                 "pictures, tasks, "
+                 "or simd: instruction sets of the kernels (force one: ELLIPTICAL_SIMD=avx2)")
       ->required()
       ->check(one_of(names));
   app.add_option("--format", format, "How to print")->check(one_of({"table", "csv"}));

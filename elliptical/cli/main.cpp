@@ -18,6 +18,7 @@ namespace elliptical::cli {
 namespace {
 
 constexpr std::array kCommands = {
+    Command{"attack", "how much of a classifier's accuracy adversarial pictures leave", attack},
     Command{"bench", "our attention or training against peers on this machine", bench},
     Command{"compare", "train methods and controls with several seeds; what differs?", compare},
     Command{"config", "the effective recipe, what it costs and how long it takes here", config},

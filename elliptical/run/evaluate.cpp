@@ -5,27 +5,10 @@
 
 #include <chrono>
 
+#include "elliptical/run/model_guards.h"
 #include "elliptical/run/signals.h"
 
 namespace elliptical::run {
-namespace {
-
-/// Back to the mode it was in, also when something throws.
-class EvaluationMode {
- public:
-  explicit EvaluationMode(torch::nn::Module& model) : model_(model), before_(model.is_training()) {
-    model_.eval();
-  }
-  ~EvaluationMode() { model_.train(before_); }
-  EvaluationMode(const EvaluationMode&) = delete;
-  EvaluationMode& operator=(const EvaluationMode&) = delete;
-
- private:
-  torch::nn::Module& model_;
-  bool before_;
-};
-
-}  // namespace
 
 Labels run_labels(const RunPaths& paths,
                   const RunOptions& options,

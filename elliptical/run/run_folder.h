@@ -4,6 +4,7 @@
 //     config.toml     the effective configuration
 //     records.jsonl   one measured number a line
 //     log.jsonl       losses of single steps
+//     attacks.jsonl   batches that `attack` has finished
 //     lock            held while a process works on the run
 //     checkpoints/    step-N/ each (checkpoint.h)
 //     snapshot.safetensors  what the model does on one small input, after `eval`
@@ -24,6 +25,7 @@ struct RunPaths {
   fs::path config() const { return folder / "config.toml"; }
   fs::path records() const { return folder / "records.jsonl"; }
   fs::path log() const { return folder / "log.jsonl"; }
+  fs::path attacks() const { return folder / "attacks.jsonl"; }
   fs::path lock() const { return folder / "lock"; }
   fs::path checkpoints() const { return folder / "checkpoints"; }
   fs::path snapshot() const { return folder / "snapshot.safetensors"; }

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+//
+// `elliptical attack RUN --attack pgd --eps 1/255`: what is left of a classifier's accuracy when
+// somebody changes the pictures on purpose. The records join those of the run.
+#include <torch/torch.h>
+
+#include <iostream>
+
+#include "elliptical/base/config.h"
+#include "elliptical/base/errors.h"
+#include "elliptical/cli/progress_printer.h"
+#include "elliptical/cli/session.h"
+#include "elliptical/run/attack_evaluation.h"
+#include "elliptical/run/signals.h"
+#include "elliptical/run/tensor_files.h"
+
+namespace elliptical::cli {
+namespace {
+
+run::NamedTensors concatenated(const tasks::Dump& dump) {
+  run::NamedTensors result;
+  for (const auto& [name, pieces] : dump) result.emplace_back(name, at::cat(pieces));
+  return result;
+}
+
+}  // namespace
+
+int attack(const Arguments& arguments) {
+  CLI::App app(
+      "Robust accuracy of a run's newest checkpoint. A run that was stopped goes on with the same "
+      "command; finished batches are in attacks.jsonl of the run.",
+      "attack");
+  std::filesystem::path folder, dump_path;
+  run::AttackWords words;
+  std::vector<std::string> eval_assignments;
+  std::string format = "table", split, batch_size;
+  int64_t step = -1, max_pictures = 0, seed = 1;
+  int threads = 0;
+  app.add_option("RUN", folder, "folder of a run that classifies pictures")->required();
+  app.add_option("--attack", words.attacks, "names, a,b,c (elliptical list attacks)")->required();
+  app.add_option("--eps", words.eps, "largest change of a number: 1/255,0.01")->required();
+  app.add_option("--profile", words.profile,
+                 "strict: pixels, true labels; published: as released with the paper")
+      ->check(one_of({"strict", "published"}));
+  app.add_option("--metric-gradient", words.metric_gradient,
+                 "whether attacks see through the metric; strict: through, published: detached")
+      ->check(one_of({"through", "detached", "both"}));
+  app.add_option("--split", split, "part of the data (--eval-set split=...)");
+  app.add_option("--batch-size", batch_size, "pictures at a time (--eval-set batch_size=...)");
+  app.add_option("--max-pictures", max_pictures, "only that many, from the first")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--set", words.assignments,
+                 "pgd.steps=7: sets an option of an attack; may be repeated")
+      ->allow_extra_args(false);
+  app.add_option("--eval-set", eval_assignments,
+                 "key=value: sets an option of the evaluation, as `eval --set` does")
+      ->allow_extra_args(false);
+  app.add_option("--seed", seed, "of random starts and searches")->check(CLI::NonNegativeNumber);
+  app.add_option("--step", step, "which checkpoint; the newest unless said")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--dump", dump_path,
+                 "writes pictures, labels and logits to this safetensors file; of one attack and "
+                 "one eps");
+  add_threads(app, threads);
+  app.add_option("--format", format, "How to print")->check(one_of({"table", "json", "csv"}));
+  if (!parse(app, arguments)) return 0;
+
+  run::AttackPlan plan = run::make_attack_plan(words);
+  plan.seed = seed;
+  plan.max_pictures = max_pictures;
+  if (!dump_path.empty() && plan.cases.size() != 1) {
+    throw UsageError("--dump: must be of one attack, one eps and one --metric-gradient, got " +
+                     std::to_string(plan.cases.size()) + " combinations");
+  }
+  if (!split.empty()) eval_assignments.insert(eval_assignments.begin(), "split=" + split);
+  if (!batch_size.empty()) {
+    eval_assignments.insert(eval_assignments.begin(), "batch_size=" + batch_size);
+  }
+
+  use_threads(threads);
+  ProgressPrinter printer;
+  LoadedRun loaded = load_run(folder, step, printer.hooks());
+  const std::unique_ptr<Options> eval_options = loaded.task->make_eval_options();
+  if (loaded.task->classifier() != nullptr) {
+    apply_overrides(eval_assignments, fields_of(*eval_options));
+  }
+  const run::SignalGuard signals;
+  tasks::Dump dump;
+  const std::vector<Record> records = run::evaluate_attacks(
+      {.task = *loaded.task,
+       .eval_options = *eval_options,
+       .plan = plan,
+       .labels = run::run_labels(loaded.paths, loaded.options, *loaded.task, loaded.step, "attack"),
+       .state = loaded.paths.attacks(),
+       .program = kProgram,
+       .hooks = printer.hooks(),
+       .dump = dump_path.empty() ? nullptr : &dump});
+  if (!dump_path.empty()) {
+    run::replace_tensors(
+        dump_path, concatenated(dump),
+        {{"attack", words.attacks}, {"eps", words.eps}, {"profile", words.profile}});
+  }
+  RecordWriter writer(loaded.paths.records());
+  for (const Record& record : records) writer.append(record);
+  print_records(std::cout, records, format);
+  return 0;
+}
+
+}  // namespace elliptical::cli

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: MIT
+#include "elliptical/run/attack_evaluation.h"
+
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <optional>
+
+#include "elliptical/base/config.h"
+#include "elliptical/base/errors.h"
+#include "elliptical/base/sha256.h"
+#include "elliptical/run/attack_records.h"
+#include "elliptical/run/attack_state.h"
+#include "elliptical/run/model_guards.h"
+#include "elliptical/run/signals.h"
+#include "elliptical/run/tensor_files.h"
+#include "elliptical/tasks/classifier.h"
+
+namespace elliptical::run {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::string model_digest(const torch::nn::Module& model) {
+  Sha256 sha;
+  for (const auto& [name, tensor] : named_tensors(model)) {
+    const at::Tensor values = tensor.detach().contiguous();
+    sha.update(name);
+    sha.update({static_cast<const std::byte*>(values.const_data_ptr()),
+                static_cast<size_t>(values.nbytes())});
+  }
+  return sha.hex();
+}
+
+int64_t count_true(const at::Tensor& mask) { return mask.sum().item<int64_t>(); }
+
+int64_t count_top5(const at::Tensor& logits, const at::Tensor& y) {
+  const int64_t k = std::min<int64_t>(5, logits.size(1));
+  return count_true((std::get<1>(logits.topk(k, 1)) == y.unsqueeze(1)).any(1));
+}
+
+class AttackLoop {
+ public:
+  explicit AttackLoop(const AttackRequest& request)
+      : request_(request),
+        plan_(request.plan),
+        is_strict_(plan_.profile == AttackProfile::kStrict),
+        classifier_(*request.task.classifier()) {
+    for (const AttackCase& each : plan_.cases) {
+      attacks_.push_back(attack::make_attack(each.attack));
+      max_passes_.push_back(
+          static_cast<double>(attacks_.back()->max_passes(classifier_.num_classes())));
+      max_passes_all_ += max_passes_.back();
+    }
+  }
+
+  std::vector<Record> run() {
+    const EvaluationMode mode(request_.task.model());
+    const FrozenParameters frozen(request_.task.model());
+    const std::unique_ptr<tasks::EvalSet> set = request_.task.eval_set(request_.eval_options);
+    AttackState state(request_.state, request_.hooks.notice);
+    const std::vector<std::string> digests = case_digests();
+    std::vector<AttackScore> totals(plan_.cases.size());
+    num_batches_ = set->size();
+    start_ = Clock::now();
+    for (int64_t b = 0; b < set->size(); ++b) {
+      const int64_t left = plan_.max_pictures - first_;
+      if (plan_.max_pictures > 0 && left <= 0) break;
+      tasks::Batch batch = set->get(b);
+      if (plan_.max_pictures > 0) trim(batch, left);
+      begin_batch(b, batch);
+      for (size_t i = 0; i < plan_.cases.size(); ++i) {
+        stop_if_asked();
+        const AttackScore* known =
+            request_.dump == nullptr ? state.find(digests[i], b, num_pictures_) : nullptr;
+        AttackScore score = known != nullptr ? *known : attack_batch(i);
+        if (known == nullptr) state.append(digests[i], b, score);
+        totals[i].add(score);
+        end_case(i, known != nullptr);
+      }
+      first_ += num_pictures_;
+    }
+    Labels labels = request_.labels;
+    labels.merge(set->labels());
+    labels.merge(request_.task.labels());
+    return attack_records(plan_, totals, labels);
+  }
+
+ private:
+  static void trim(tasks::Batch& batch, int64_t count) {
+    if (batch.input.size(0) <= count) return;
+    batch.input = batch.input.narrow(0, 0, count);
+    batch.target = batch.target.narrow(0, 0, count);
+  }
+
+  void begin_batch(int64_t index, const tasks::Batch& batch) {
+    const at::NoGradGuard no_grad;
+    batch_ = index;
+    num_pictures_ = batch.input.size(0);
+    if (index == 0) {
+      expected_pictures_ = num_batches_ * num_pictures_;
+      if (plan_.max_pictures > 0) {
+        expected_pictures_ = std::min(expected_pictures_, plan_.max_pictures);
+      }
+    }
+    if (index + 1 == num_batches_) expected_pictures_ = first_ + num_pictures_;
+    labels_ = batch.target.to(at::kLong);
+    x_ = is_strict_ ? batch.input : classifier_.normalize(batch.input);
+    for (std::optional<at::Tensor>& logits : clean_) logits.reset();
+  }
+
+  /// The model as case number `i` sees it: counts passes, shows progress, stops after a signal.
+  attack::LogitsFn logits_of_case(size_t i) {
+    tasks::ClassifierPass pass;
+    pass.gradient_through_metric = plan_.cases[i].gradient_through_metric;
+    if (!is_strict_) pass.metric_estimator = ops::MetricEstimator::kMedian;
+    const RandomKey key = RandomKey(static_cast<uint64_t>(plan_.seed))
+                              .derive("model")
+                              .derive(static_cast<uint64_t>(batch_));
+    return [this, i, pass, key, call = uint64_t{0}](const at::Tensor& x) mutable {
+      stop_if_asked();
+      pass.random = key.derive(call++);
+      at::Tensor logits = classifier_.logits(is_strict_ ? classifier_.normalize(x) : x, pass);
+      passes_ += x.size(0);
+      show(i);
+      return logits;
+    };
+  }
+
+  attack::Threat threat(const AttackCase& each) const {
+    // The published box is that of pixels although normalized pixels are attacked.
+    if (!is_strict_ && changes_every_picture(each.attack.name())) return {.eps = each.eps};
+    return {.eps = each.eps, .low = at::scalar_tensor(0.0), .high = at::scalar_tensor(1.0)};
+  }
+
+  AttackScore attack_batch(size_t i) {
+    const auto start = Clock::now();
+    const AttackCase& each = plan_.cases[i];
+    const attack::LogitsFn logits = logits_of_case(i);
+    // Cases share them unless the path through the metric differs, which may differ in rounding.
+    std::optional<at::Tensor>& clean = clean_[each.gradient_through_metric ? 1 : 0];
+    if (!clean) clean = attack::plain_logits(logits, x_);
+    const bool from_predictions = !is_strict_ && changes_every_picture(each.attack.name());
+    attack::Findings findings;
+    const at::Tensor adversarial = attacks_[i]->perturb(
+        logits,
+        {.x = x_,
+         .y = from_predictions ? clean->argmax(1) : labels_,
+         .keys = attack::picture_keys(RandomKey(static_cast<uint64_t>(plan_.seed)).derive("attack"),
+                                      first_, num_pictures_),
+         .clean_logits = *clean},
+        threat(each), &findings);
+    const at::Tensor attacked = attack::plain_logits(logits, adversarial);
+    if (request_.dump != nullptr) {
+      tasks::Dump& dump = *request_.dump;
+      dump["clean"].push_back(x_);
+      dump["adversarial"].push_back(adversarial);
+      dump["labels"].push_back(labels_);
+      dump["clean_logits"].push_back(*clean);
+      dump["adversarial_logits"].push_back(attacked);
+    }
+    AttackScore score{.count = num_pictures_,
+                      .clean_top1 = count_true(attack::is_correct(*clean, labels_)),
+                      .clean_top5 = count_top5(*clean, labels_),
+                      .robust_top1 = count_true(attack::is_correct(attacked, labels_)),
+                      .robust_top5 = count_top5(attacked, labels_),
+                      .seconds = seconds_since(start),
+                      .is_randomised = findings.is_randomised,
+                      .looks_like_probabilities = findings.looks_like_probabilities,
+                      .has_few_classes = findings.has_few_classes,
+                      .num_zero_gradients = findings.num_zero_gradients};
+    for (const attack::Findings::Stage& stage : findings.stages) {
+      score.stages.emplace_back(stage.attack, count_true(stage.robust));
+    }
+    return score;
+  }
+
+  std::vector<std::string> case_digests() const {
+    std::string common = request_.program + "\n" + model_digest(request_.task.model()) + "\n" +
+                         to_toml(fields_of(request_.eval_options)) +
+                         std::string(to_string(plan_.profile)) + "\n" + std::to_string(plan_.seed);
+    for (const auto& [name, checksum] : request_.task.data_fingerprint()) {
+      common += "\n" + name + " " + checksum;
+    }
+    std::vector<std::string> digests;
+    for (const AttackCase& each : plan_.cases) {
+      ChosenOptions chosen = each.attack;
+      Sha256 sha;
+      sha.update(common);
+      sha.update(to_toml(fields_of(chosen)));
+      sha.update({reinterpret_cast<const std::byte*>(&each.eps), sizeof(each.eps)});
+      sha.update(each.gradient_through_metric ? "through" : "detached");
+      digests.push_back(sha.hex());
+    }
+    return digests;
+  }
+
+  static void stop_if_asked() {
+    const int signal = stop_signal();
+    if (signal == 0) return;
+    throw Interrupted(std::string("attack: stopped by ") + signal_name(signal) +
+                          ", finished batches are kept (to go on: the same command)",
+                      signal);
+  }
+
+  /// How far the work is, in pictures of all cases. Within a batch that is estimated from the
+  /// passes that case `i` has made, of which it needs at most a known number; so is the time left.
+  void show(size_t i) {
+    const double seconds = seconds_since(start_);
+    const auto pictures = static_cast<double>(num_pictures_);
+    const double most = std::max(1.0, max_passes_[i] * pictures);
+    const double part = std::min(1.0, static_cast<double>(passes_) / most);
+    const double work_left = static_cast<double>(expected_pictures_) * max_passes_all_ -
+                             work_done_ - work_skipped_ - part * most;
+    const double work_now = std::max(1.0, work_done_ + part * most);
+    request_.hooks.show(
+        {.phase = "attack",
+         .done = pictures_done_ + static_cast<int64_t>(part * pictures),
+         .total = expected_pictures_ * static_cast<int64_t>(plan_.cases.size()),
+         .units_per_second = static_cast<double>(all_passes_ + passes_) / std::max(seconds, 1e-9),
+         .unit = "passes",
+         .seconds_left = seconds / work_now * std::max(0.0, work_left)});
+  }
+
+  void end_case(size_t i, bool was_known) {
+    (was_known ? work_skipped_ : work_done_) += max_passes_[i] * static_cast<double>(num_pictures_);
+    pictures_done_ += num_pictures_;
+    all_passes_ += passes_;
+    passes_ = 0;
+    show(i);
+  }
+
+  const AttackRequest& request_;
+  const AttackPlan& plan_;
+  bool is_strict_;
+  tasks::Classifier& classifier_;
+  std::vector<std::unique_ptr<attack::Attack>> attacks_;
+
+  // The batch that is worked on.
+  int64_t batch_ = 0, num_pictures_ = 0;
+  int64_t first_ = 0;  ///< number of its first picture
+  at::Tensor x_, labels_;
+  std::array<std::optional<at::Tensor>, 2> clean_;  ///< logits, metric detached and through
+
+  // Progress. Work is counted in passes of one picture, at most.
+  Clock::time_point start_;
+  int64_t num_batches_ = 0, expected_pictures_ = 0, pictures_done_ = 0;
+  int64_t passes_ = 0, all_passes_ = 0;  ///< of this case and batch, of those before
+  std::vector<double> max_passes_;       ///< of each case
+  double max_passes_all_ = 0, work_done_ = 0, work_skipped_ = 0;
+};
+
+}  // namespace
+
+std::vector<Record> evaluate_attacks(const AttackRequest& request) {
+  if (request.task.classifier() == nullptr) {
+    const Labels labels = request.task.labels();
+    const auto task = labels.find("task");
+    const std::string name =
+        task != labels.end() ? std::get<std::string>(task->second) : std::string("another");
+    throw UsageError("attack: needs a run whose task classifies pictures, this one's is " + name +
+                     " (a text is damaged by: elliptical eval RUN --swap 0.025)");
+  }
+  return AttackLoop(request).run();
+}
+
+}  // namespace elliptical::run

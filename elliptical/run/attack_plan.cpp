@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+#include "elliptical/run/attack_plan.h"
+
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "elliptical/attack/apgd.h"
+#include "elliptical/attack/auto_attack.h"
+#include "elliptical/attack/fab.h"
+#include "elliptical/attack/spsa.h"
+#include "elliptical/base/config.h"
+#include "elliptical/base/errors.h"
+#include "elliptical/base/names.h"
+
+namespace elliptical::run {
+namespace {
+
+/// The parts between commas; UsageError where one is empty or comes twice.
+std::vector<std::string> split_list(const std::string& text, const std::string& subject) {
+  std::vector<std::string> parts;
+  for (size_t start = 0; start <= text.size();) {
+    const size_t end = std::min(text.find(',', start), text.size());
+    parts.push_back(text.substr(start, end - start));
+    if (parts.back().empty()) {
+      throw UsageError(subject + ": must be a list like a,b, got \"" + text + "\"");
+    }
+    if (std::count(parts.begin(), parts.end(), parts.back()) > 1) {
+      throw UsageError(subject + ": must name each once, got \"" + parts.back() + "\" twice");
+    }
+    start = end + 1;
+  }
+  return parts;
+}
+
+ChosenOptions find_attack(const std::string& name) {
+  std::vector<std::string> names;
+  for (const attack::AttackEntry& entry : attack::attack_table()) names.emplace_back(entry.name);
+  if (std::find(names.begin(), names.end(), name) == names.end()) {
+    throw UsageError("--attack: " + unknown_name(name, names) + " (run: elliptical list attacks)");
+  }
+  return ChosenOptions(attack::attack_choices(), name);
+}
+
+/// What was released differs in these options from what is sound; they do not change top-1
+/// accuracy but for spsa.
+void use_published_options(Options& options) {
+  if (auto* spsa = dynamic_cast<attack::SpsaOptions*>(&options)) {
+    spsa->point = attack::SpsaPoint::kTwicePicture;
+  } else if (auto* apgd = dynamic_cast<attack::ApgdOptions*>(&options)) {
+    apgd->stop_when_broken = false;
+  } else if (auto* fab = dynamic_cast<attack::FabOptions*>(&options)) {
+    fab->stop_when_broken = false;
+  } else if (auto* all = dynamic_cast<attack::AutoAttackOptions*>(&options)) {
+    all->apgd.stop_when_broken = all->apgd_t.stop_when_broken = all->fab.stop_when_broken = false;
+  }
+}
+
+/// The options of several attacks, each below its name.
+struct AttackOptionsByName {
+  std::vector<ChosenOptions>* attacks;
+  void visit(FieldList& fields) {
+    for (ChosenOptions& chosen : *attacks) fields.add_group(chosen.name(), chosen.options());
+  }
+};
+
+/// The whole of `text` as a number; nothing when it is none.
+std::optional<double> parse_number(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+std::string_view to_string(AttackProfile profile) {
+  return profile == AttackProfile::kStrict ? "strict" : "published";
+}
+
+bool changes_every_picture(std::string_view attack) {
+  return attack == "fgsm" || attack == "pgd" || attack == "spsa";
+}
+
+double parse_eps(std::string_view text) {
+  const size_t slash = text.find('/');
+  std::optional<double> value = parse_number(text.substr(0, slash));
+  if (value && slash != std::string_view::npos) {
+    const std::optional<double> divisor = parse_number(text.substr(slash + 1));
+    value = divisor ? std::optional(*value / *divisor) : std::nullopt;
+  }
+  if (!value || !(*value >= 0) || std::isinf(*value)) {
+    throw UsageError("--eps: must be a number or a fraction like 1/255, not negative, got \"" +
+                     std::string(text) + "\"");
+  }
+  return *value;
+}
+
+AttackPlan make_attack_plan(const AttackWords& words) {
+  AttackPlan plan;
+  plan.profile = words.profile == "published" ? AttackProfile::kPublished : AttackProfile::kStrict;
+  const bool is_strict = plan.profile == AttackProfile::kStrict;
+
+  std::vector<double> budgets;
+  for (const std::string& text : split_list(words.eps, "--eps")) {
+    budgets.push_back(parse_eps(text));
+    if (is_strict && budgets.back() > 1) {
+      throw UsageError("--eps: must be at most 1, the range of a pixel, got \"" + text +
+                       "\" (did you mean " + text + "/255?)");
+    }
+  }
+  std::vector<ChosenOptions> attacks;
+  for (const std::string& name : split_list(words.attacks, "--attack")) {
+    attacks.push_back(find_attack(name));
+    if (!is_strict) use_published_options(attacks.back().options());
+  }
+  AttackOptionsByName by_name{&attacks};
+  apply_overrides(words.assignments, fields_of(by_name));
+
+  std::string gradient = words.metric_gradient;
+  if (gradient.empty()) gradient = is_strict ? "through" : "detached";
+  for (const ChosenOptions& chosen : attacks) {
+    for (const double eps : budgets) {
+      if (gradient != "detached") plan.cases.push_back({chosen, eps, true});
+      if (gradient != "through") plan.cases.push_back({chosen, eps, false});
+    }
+  }
+  return plan;
+}
+
+}  // namespace elliptical::run

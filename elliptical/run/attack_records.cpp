@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+#include "elliptical/run/attack_records.h"
+
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <array>
+
+#include "elliptical/base/config.h"
+
+namespace elliptical::run {
+namespace {
+
+/// The attacks of AutoAttack's individual mode.
+constexpr std::array<std::string_view, 4> kIndividual = {"apgd-ce", "apgd-t", "fab-t", "square"};
+
+double percent(int64_t part, int64_t whole) {
+  return 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+}
+
+/// Options that differ from what the attack has by itself: "steps=7 rho=0.5".
+std::string changed_options(const ChosenOptions& chosen) {
+  ChosenOptions now = chosen, usual(attack::attack_choices(), chosen.name());
+  std::map<std::string, std::string> before;
+  for (const FieldText& field : describe(fields_of(usual))) before[field.key] = field.value;
+  std::string text;
+  for (const FieldText& field : describe(fields_of(now))) {
+    const auto found = before.find(field.key);
+    if (found != before.end() && found->second == field.value) continue;
+    text += (text.empty() ? "" : " ") + field.key + "=" + field.value;
+  }
+  return text;
+}
+
+Labels case_labels(const AttackPlan& plan, const AttackCase& each) {
+  Labels labels = {
+      {"attack", each.attack.name()},
+      {"eps", each.eps},
+      {"eps_unit", std::string(plan.profile == AttackProfile::kStrict ? "pixel" : "normalized")},
+      {"profile", std::string(to_string(plan.profile))},
+      {"metric_gradient", std::string(each.gradient_through_metric ? "through" : "detached")},
+      {"attack_seed", plan.seed}};
+  ChosenOptions chosen = each.attack;
+  for (const FieldText& field : describe(fields_of(chosen))) {
+    if (field.key == "steps") labels["steps"] = std::stoll(field.value);
+    if (field.key == "queries") labels["queries"] = std::stoll(field.value);
+  }
+  const std::string changed = changed_options(each.attack);
+  if (!changed.empty()) labels["attack_options"] = changed;
+  return labels;
+}
+
+/// The robust pictures that `square` broke after the other attacks of auto-attack.
+int64_t broken_by_square(const AttackScore& score) {
+  for (size_t i = 1; i < score.stages.size(); ++i) {
+    if (score.stages[i].first == "square") {
+      return score.stages[i - 1].second - score.stages[i].second;
+    }
+  }
+  return 0;
+}
+
+void add_case(const AttackPlan& plan,
+              const AttackCase& each,
+              const AttackScore& score,
+              std::vector<Record>& records) {
+  Labels labels = case_labels(plan, each);
+  const auto add = [&](const char* metric, int64_t correct, const Labels& more = {}) {
+    Record record{.metric = metric, .value = percent(correct, score.count), .count = score.count};
+    record.labels = more;
+    record.labels.insert(labels.begin(), labels.end());
+    records.push_back(std::move(record));
+  };
+  const std::string name = each.attack.name();
+  if (name == "auto-attack") {
+    labels["flag_randomised"] = score.is_randomised;
+    labels["flag_probabilities"] = score.looks_like_probabilities;
+    labels["flag_few_classes"] = score.has_few_classes;
+    labels["flag_square_beats_gradients"] =
+        attack::square_beats_gradients(broken_by_square(score), score.count);
+  }
+  if (name.starts_with("apgd") || name == "auto-attack") {
+    labels["flag_zero_gradients"] = score.num_zero_gradients > 0;
+  }
+  add("clean_accuracy", score.clean_top1);
+  add("clean_accuracy_top5", score.clean_top5);
+  add("robust_accuracy", score.robust_top1);
+  add("robust_accuracy_top5", score.robust_top5);
+  for (const auto& [stage, robust] : score.stages) {
+    add("robust_accuracy_after", robust, {{"stage", stage}});
+  }
+  records.push_back({"attack_seconds", score.seconds, score.count, labels});
+}
+
+}  // namespace
+
+std::vector<Record> attack_records(const AttackPlan& plan,
+                                   const std::vector<AttackScore>& scores,
+                                   const Labels& labels) {
+  std::vector<Record> records;
+  // Robust accuracies of the four attacks of individual mode, by eps and gradient.
+  std::map<std::pair<double, bool>, std::vector<const AttackScore*>> individual;
+  for (size_t i = 0; i < scores.size(); ++i) {
+    const AttackCase& each = plan.cases[i];
+    if (scores[i].count == 0) continue;
+    add_case(plan, each, scores[i], records);
+    if (std::find(kIndividual.begin(), kIndividual.end(), each.attack.name()) !=
+        kIndividual.end()) {
+      individual[{each.eps, each.gradient_through_metric}].push_back(&scores[i]);
+    }
+  }
+  for (const auto& [key, of_attacks] : individual) {
+    if (of_attacks.size() != kIndividual.size()) continue;
+    int64_t top1 = 0, top5 = 0;
+    for (const AttackScore* score : of_attacks) {
+      top1 += score->robust_top1;
+      top5 += score->robust_top5;
+    }
+    const int64_t count = of_attacks.front()->count;
+    const auto whole = count * static_cast<int64_t>(kIndividual.size());
+    Labels mean = case_labels(
+        plan, {ChosenOptions(attack::attack_choices(), "auto-attack"), key.first, key.second});
+    mean["attack"] = std::string("individual-mean");
+    records.push_back({"robust_accuracy", percent(top1, whole), count, mean});
+    records.push_back({"robust_accuracy_top5", percent(top5, whole), count, mean});
+  }
+  for (Record& record : records) record.labels.insert(labels.begin(), labels.end());
+  return records;
+}
+
+}  // namespace elliptical::run

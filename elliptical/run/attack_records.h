@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+//
+// Scores of attacks as records (docs/attacks.md).
+#pragma once
+
+#include <vector>
+
+#include "elliptical/run/attack_plan.h"
+#include "elliptical/run/attack_state.h"
+#include "elliptical/run/evaluate.h"
+
+namespace elliptical::run {
+
+/// `scores`: one a case, in the order of the plan. `labels` join those of the cases.
+std::vector<Record> attack_records(const AttackPlan& plan,
+                                   const std::vector<AttackScore>& scores,
+                                   const Labels& labels);
+
+}  // namespace elliptical::run

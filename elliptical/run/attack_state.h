@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+//
+// Batches that an attack has finished, one line each in a file of the run, so that a long attack
+// goes on where it stopped, however it stopped. A line counts only for the same case: its digest
+// covers weights, data, attack, options, budget and seed.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "elliptical/attack/attack.h"
+#include "elliptical/base/records.h"
+#include "elliptical/run/checkpoint.h"
+
+namespace elliptical::run {
+
+/// What became of the pictures of a batch, or of several.
+struct AttackScore {
+  int64_t count = 0;
+  int64_t clean_top1 = 0, clean_top5 = 0, robust_top1 = 0, robust_top5 = 0;
+  double seconds = 0;
+  bool is_randomised = false, looks_like_probabilities = false, has_few_classes = false;
+  int64_t num_zero_gradients = 0;
+  /// Of auto-attack: pictures that are still robust after each of its attacks, in order.
+  std::vector<std::pair<std::string, int64_t>> stages;
+
+  void add(const AttackScore& other);
+};
+
+class AttackState {
+ public:
+  /// Reads what is there. Damaged lines are left out with a notice: their batches are done again.
+  AttackState(const std::filesystem::path& path, const Notice& notice);
+
+  /// The score of batch number `batch` of `count` pictures; nothing when it is not there.
+  const AttackScore* find(const std::string& digest, int64_t batch, int64_t count) const;
+  /// Appended and synced.
+  void append(const std::string& digest, int64_t batch, const AttackScore& score);
+
+ private:
+  std::map<std::pair<std::string, int64_t>, AttackScore> finished_;
+  RecordWriter writer_;
+};
+
+}  // namespace elliptical::run

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+#include "tests/run/toy_pictures.h"
+
+#include <torch/torch.h>
+
+namespace elliptical::run::testing {
+namespace {
+
+constexpr int64_t kClasses = 6, kSize = 3 * 4 * 4;
+
+at::Tensor numbers(uint64_t seed, at::IntArrayRef shape) {
+  return at::randn(shape, at::make_generator<at::CPUGeneratorImpl>(seed));
+}
+
+class ToyPictureSet : public tasks::EvalSet {
+ public:
+  ToyPictureSet(const ToyPictureTask& task, const ToyPictureEvalOptions& options)
+      : task_(task), options_(options) {}
+  int64_t size() const override {
+    return (task_.pixels.size(0) + options_.batch_size - 1) / options_.batch_size;
+  }
+  tasks::Batch get(int64_t index) const override {
+    const int64_t first = index * options_.batch_size;
+    const int64_t count = std::min(options_.batch_size, task_.pixels.size(0) - first);
+    return {.input = task_.pixels.narrow(0, first, count),
+            .target = task_.targets.narrow(0, first, count),
+            .num_units = count};
+  }
+  std::map<std::string, LabelValue> labels() const override { return {{"split", options_.split}}; }
+
+ private:
+  const ToyPictureTask& task_;
+  ToyPictureEvalOptions options_;
+};
+
+}  // namespace
+
+void ToyPictureEvalOptions::visit(FieldList& fields) {
+  fields.add("batch_size", batch_size, "pictures at a time", at_least(1));
+  fields.add("split", split, "part of the data");
+}
+
+ToyPictureTask::ToyPictureTask(int64_t num_pictures) {
+  weight_ = model_->register_parameter("weight", 0.5 * numbers(1, {kClasses, kSize}));
+  pixels = at::sigmoid(numbers(2, {num_pictures, 3, 4, 4}));
+  {
+    const at::NoGradGuard no_grad;
+    // Most labels are what the model says, some are not, so that its accuracy is below 100 %.
+    targets = logits(normalize(pixels), {}).argmax(1);
+    targets.slice(0, 0, num_pictures, 5).add_(1).remainder_(kClasses);
+  }
+  num_passes = 0;
+}
+
+std::unique_ptr<tasks::EvalSet> ToyPictureTask::eval_set(Options& options) {
+  return std::make_unique<ToyPictureSet>(*this, dynamic_cast<ToyPictureEvalOptions&>(options));
+}
+
+at::Tensor ToyPictureTask::logits(const at::Tensor& normalized, const tasks::ClassifierPass& pass) {
+  if (hook) hook(normalized, pass);
+  ++num_passes;
+  const at::Tensor x = normalized.flatten(1);
+  at::Tensor gate = 1 + at::tanh(3 * x);
+  if (!pass.gradient_through_metric) gate = gate.detach();
+  // Each picture by itself, so that its logits do not depend on its batch.
+  return ((x * gate).unsqueeze(1) * weight_).sum(2);
+}
+
+}  // namespace elliptical::run::testing
