@@ -45,7 +45,7 @@ ROOMS = {
     "tasks": room("models", "nn", "data", "base"),
     "run": room(*ALL_BUT_REPORT_AND_CLI),
     "cli": room(*EVERY_ROOM, "bench"),
-    "bench": room("models", "nn", "ops", "kernels", "base"),
+    "bench": room("models", "attack", "nn", "ops", "kernels", "base"),
     "examples": room(*EVERY_ROOM),
     "tests": room(*EVERY_ROOM, "bench", highway=True),
 }

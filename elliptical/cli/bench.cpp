@@ -12,6 +12,7 @@
 #include "bench/measure.h"
 #include "elliptical/base/errors.h"
 #include "elliptical/cli/arguments.h"
+#include "elliptical/cli/bench_attack.h"
 #include "elliptical/cli/bench_decode.h"
 #include "elliptical/cli/bench_loader.h"
 #include "elliptical/cli/bench_training.h"
@@ -173,9 +174,9 @@ int bench(const Arguments& arguments) {
   app.add_option("--what", options.what,
                  "attention (the op), training (steps of the language model, against PyTorch), "
                  "decode (its next token after many), variants (time and memory of every kind of "
-                 "attention), loader (pictures read and augmented, beside steps of DeiT-tiny), or "
-                 "vision (DeiT-tiny, against PyTorch)")
-      ->check(one_of({"attention", "training", "decode", "variants", "loader", "vision"}))
+                 "attention), loader (pictures read and augmented, beside steps of DeiT-tiny), "
+                 "vision (DeiT-tiny, against PyTorch), or attack (PGD on it, against PyTorch)")
+      ->check(one_of({"attention", "training", "decode", "variants", "loader", "vision", "attack"}))
       ->capture_default_str();
   app.add_option("--format", options.format, "How to print the results")
       ->check(one_of({"table", "json", "csv"}));
@@ -200,6 +201,13 @@ int bench(const Arguments& arguments) {
   if (!parse(app, arguments)) return 0;
 
   if (options.threads > 0) at::set_num_threads(options.threads);
+  if (options.what == "attack") {
+    return bench_attack({.format = options.format,
+                         .substring = options.case_substring,
+                         .repeats = options.measure.repeats,
+                         .quick = options.quick,
+                         .list_only = list_only});
+  }
   if (options.what == "decode") {
     return bench_decode(options.format, options.measure.repeats, options.quick);
   }

@@ -79,7 +79,7 @@ void add_case(const AttackPlan& plan,
     labels["flag_square_beats_gradients"] =
         attack::square_beats_gradients(broken_by_square(score), score.count);
   }
-  if (name.starts_with("apgd") || name == "auto-attack") {
+  if (name == "apgd-dlr" || name == "apgd-t" || name == "auto-attack") {
     labels["flag_zero_gradients"] = score.num_zero_gradients > 0;
   }
   add("clean_accuracy", score.clean_top1);

@@ -27,7 +27,7 @@ def test_a_language_model_is_refused_in_one_line(elliptical, language_run):
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        (["--attack", "pdg", "--eps", "1/255"], '--attack: unknown "pdg", did you mean "pgd"?'),
+        (["--attack", "pgdd", "--eps", "1/255"], '--attack: unknown "pgdd", did you mean "pgd"?'),
         (["--attack", "pgd", "--eps", "-1/255"], "--eps: must be a number or a fraction like 1/255, not negative"),
         (["--attack", "pgd", "--eps", "nan"], "--eps: must be a number or a fraction like 1/255, not negative"),
         (["--attack", "pgd", "--eps", "4"], 'the range of a pixel, got "4" (did you mean 4/255?)'),

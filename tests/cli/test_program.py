@@ -175,6 +175,18 @@ def test_bench_training_takes_turns_with_pytorch(elliptical):
     assert "1.80" in table and "torch elliptical" in table
 
 
+def test_bench_attack_takes_turns_with_pytorch(elliptical):
+    arguments = ["--what", "attack", "--quick", "--threads", "1"]
+    rows = json.loads(short_bench(elliptical, "--format", "json", *arguments).stdout)
+    names = ["softmax", "elliptical", "elliptical through"]
+    assert [row["attacker"] for row in rows] == [who + name for name in names for who in ("", "torch ")]
+    assert len({row["num_parameters"] for row in rows}) == 1  # the same model
+    assert all(0 < row["min_s"] <= row["median_s"] for row in rows)
+    assert "1.30" in short_bench(elliptical, *arguments, "--case", "softmax").stdout
+    result = elliptical("bench", *arguments, "--case", "linear")
+    assert result.returncode == 2 and 'no attacker has "linear" in its name' in result.stderr
+
+
 def test_bench_decode_gives_a_row_per_attention_and_position(elliptical):
     arguments = ["--what", "decode", "--quick", "--threads", "1"]
     rows = json.loads(short_bench(elliptical, "--format", "json", *arguments).stdout)

@@ -245,12 +245,15 @@ TEST_F(AttackEvaluation, ThePublishedProfileIsAsReleased) {
 }
 
 TEST_F(AttackEvaluation, SeeingThroughTheMetricIsStronger) {
-  const std::vector<Record> records =
-      attack({.attacks = "pgd", .eps = "12/255", .metric_gradient = "both"});
-  ASSERT_EQ(records.size(), 10);
-  EXPECT_EQ(std::get<std::string>(records[2].labels.at("metric_gradient")), "through");
-  EXPECT_EQ(std::get<std::string>(records[7].labels.at("metric_gradient")), "detached");
-  EXPECT_LT(records[2].value, records[7].value);
+  const std::vector<Record> records = attack({.attacks = "pgd",
+                                              .eps = "1/255,2/255,3/255,4/255,5/255,6/255,7/255",
+                                              .metric_gradient = "both"});
+  std::map<std::string, double> robust;
+  for (const Record& record : records) {
+    if (record.metric != "robust_accuracy") continue;
+    robust[std::get<std::string>(record.labels.at("metric_gradient"))] += record.value;
+  }
+  EXPECT_LT(robust.at("through"), robust.at("detached"));
 }
 
 TEST_F(AttackEvaluation, TheDumpShowsWhatWasCounted) {

@@ -48,7 +48,7 @@ class ToyPictureTask : public tasks::Task, public tasks::Classifier {
   tasks::Classifier* classifier() override { return this; }
 
   int64_t num_classes() const override { return 6; }
-  at::Tensor normalize(const at::Tensor& pixels) const override { return (pixels - 0.4) / 0.25; }
+  at::Tensor normalize(const at::Tensor& raw) const override { return (raw - 0.4) / 0.25; }
   at::Tensor logits(const at::Tensor& normalized, const tasks::ClassifierPass& pass) override;
 
   /// Called with the input of each pass, before it.
