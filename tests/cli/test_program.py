@@ -50,7 +50,7 @@ def test_no_command_is_wrong_usage(elliptical):
     "arguments, message",
     [
         (["bnech"], 'command: unknown "bnech", did you mean "bench"?'),
-        (["xyzzy"], 'command: unknown "xyzzy", known: bench, compare, config, data, demo, '),
+        (["xyzzy"], 'command: unknown "xyzzy", known: attack, bench, compare, config, data, demo, '),
         (["info", "--fromat", "json"], 'info: option unknown "--fromat", did you mean "--format"?'),
         (["info", "--format", "jsn"], 'unknown "jsn", did you mean "json"?'),
         (["info", "more"], 'info: unexpected argument "more"'),

@@ -60,7 +60,7 @@ at::Tensor ToyPictureTask::logits(const at::Tensor& normalized, const tasks::Cla
   if (hook) hook(normalized, pass);
   ++num_passes;
   const at::Tensor x = normalized.flatten(1);
-  at::Tensor gate = 1 + at::tanh(3 * x);
+  at::Tensor gate = at::cos(2 * x);  // its own slope often outweighs it
   if (!pass.gradient_through_metric) gate = gate.detach();
   // Each picture by itself, so that its logits do not depend on its batch.
   return ((x * gate).unsqueeze(1) * weight_).sum(2);
