@@ -43,10 +43,9 @@ def read_safetensors(path):
 
 def sequence_metric(v, v_prev):
     """The mean over tokens of |v - v_prev|, divided by its maximum (the count cancels)."""
-    with torch.no_grad():
-        change = (v - v_prev).abs_().mean(2, keepdim=True)
-        largest = change.amax(-1, keepdim=True)
-        return torch.where(largest > 0, change / largest, 1.0)
+    change = (v - v_prev).abs_().mean(2, keepdim=True)
+    largest = change.amax(-1, keepdim=True)
+    return torch.where(largest > 0, change / largest, 1.0)
 
 
 class Attention(nn.Module):
@@ -56,12 +55,14 @@ class Attention(nn.Module):
         self.qkv = nn.Linear(width, 3 * width)
         self.proj = nn.Linear(width, width)
 
-    def forward(self, x, v_prev):
+    def forward(self, x, v_prev, through_metric):
         B, N, C = x.shape
         qkv = self.qkv(x).view(B, N, 3, self.heads, C // self.heads)
         q, k, v = qkv.permute(2, 0, 3, 1, 4).unbind(0)  # (B, H, N, D)
         if v_prev is not None:
-            q = q * sequence_metric(v, v_prev)
+            with torch.set_grad_enabled(through_metric):
+                m = sequence_metric(v, v_prev)
+            q = q * m
         y = F.scaled_dot_product_attention(q, k, v)
         return self.proj(y.transpose(1, 2).reshape(B, N, C)), v
 
@@ -84,16 +85,17 @@ class Block(nn.Module):
         self.norm2 = nn.LayerNorm(width, eps=1e-6)
         self.mlp = Mlp(width)
 
-    def forward(self, x, v_prev):
-        y, v = self.attn(self.norm1(x), v_prev)
+    def forward(self, x, v_prev, through_metric):
+        y, v = self.attn(self.norm1(x), v_prev, through_metric)
         x = x + y
         return x + self.mlp(self.norm2(x)), v
 
 
 class VisionTransformer(nn.Module):
-    def __init__(self, size, patch, width, layers, heads, classes, elliptical):
+    def __init__(self, size, patch, width, layers, heads, classes, elliptical, through_metric=False):
         super().__init__()
         self.elliptical = elliptical
+        self.through_metric = through_metric  # whether gradients pass through the metric
         tokens = 1 + (size // patch) ** 2
         self.cls_token = nn.Parameter(torch.zeros(1, 1, width))
         self.pos_embed = nn.Parameter(torch.zeros(1, tokens, width))
@@ -107,8 +109,8 @@ class VisionTransformer(nn.Module):
         x = torch.cat([self.cls_token.expand(len(pixels), -1, -1), patches], 1) + self.pos_embed
         v_prev = None
         for block in self.blocks:
-            x, v = block(x, v_prev)
-            v_prev = v.detach() if self.elliptical else None
+            x, v = block(x, v_prev, self.through_metric)
+            v_prev = v if self.elliptical else None
         return self.head(self.norm(x[:, 0]))
 
 
