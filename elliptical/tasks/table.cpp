@@ -5,6 +5,7 @@
 
 #include "elliptical/base/errors.h"
 #include "elliptical/base/names.h"
+#include "elliptical/tasks/classify_image.h"
 #include "elliptical/tasks/language_model.h"
 #include "elliptical/tasks/task.h"
 
@@ -16,26 +17,35 @@ std::unique_ptr<Options> make_options() {
   return std::make_unique<T>();
 }
 
-std::unique_ptr<Task> make_language_model(const Options& options, uint64_t seed) {
-  return std::make_unique<LanguageModelTask>(dynamic_cast<const LanguageModelOptions&>(options),
-                                             seed);
+template <class T, class TaskOptions>
+std::unique_ptr<Task> make(const Options& options, uint64_t seed) {
+  return std::make_unique<T>(dynamic_cast<const TaskOptions&>(options), seed);
 }
 
-void shrink_language_model(Options& options) {
-  dynamic_cast<LanguageModelOptions&>(options).shrink();
+template <class TaskOptions>
+void shrink(Options& options) {
+  dynamic_cast<TaskOptions&>(options).shrink();
 }
 
 }  // namespace
 
 const std::vector<TaskEntry>& task_table() {
+  // The first one is the default of a recipe that names none.
   static const std::vector<TaskEntry> table{
       {.name = "language_model",
        .description = "predict each next word of a text with a causal transformer",
        .make_options = make_options<LanguageModelOptions>,
-       .make = make_language_model,
-       .shrink = shrink_language_model,
+       .make = make<LanguageModelTask, LanguageModelOptions>,
+       .shrink = shrink<LanguageModelOptions>,
        .cost = lm_cost,
        .rehearse = rehearse_lm},
+      {.name = "classify_image",
+       .description = "tell pictures apart, one class for each",
+       .make_options = make_options<ClassifyImageOptions>,
+       .make = make<ClassifyImageTask, ClassifyImageOptions>,
+       .shrink = shrink<ClassifyImageOptions>,
+       .cost = classify_image_cost,
+       .rehearse = rehearse_classify_image},
   };
   return table;
 }

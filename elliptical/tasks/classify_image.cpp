@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+#include "elliptical/tasks/classify_image.h"
+
+#include <torch/torch.h>
+
+#include <algorithm>
+
+#include "elliptical/base/errors.h"
+#include "elliptical/data/image/small_pictures.h"
+#include "elliptical/models/fan.h"
+#include "elliptical/models/rvt.h"
+#include "elliptical/models/vit.h"
+#include "elliptical/nn/attention/metric_statistics.h"
+#include "elliptical/tasks/image_evaluation.h"
+#include "elliptical/tasks/metric_scores.h"
+#include "elliptical/tasks/pretrained.h"
+
+namespace elliptical::tasks {
+namespace {
+
+const ImageEvalSet& set_of(const Batch& batch) {
+  return dynamic_cast<const ImageEvalSet&>(*batch.set);
+}
+
+/// Cross-entropy with targets (B, K) that are shares of classes.
+at::Tensor soft_cross_entropy(const at::Tensor& logits, const at::Tensor& target) {
+  return -(target * logits.log_softmax(1)).sum(1).mean();
+}
+
+}  // namespace
+
+void ClassifyImageOptions::visit(FieldList& fields) {
+  fields.add_group("data", data);
+  fields.add_group("mix", mix);
+  fields.add("batch_size", batch_size, "pictures of a training step", at_least(1));
+  fields.add(
+      "init", init,
+      "weights to start from: deit-tiny, a safetensors file or a run folder; empty: from the seed");
+  fields.add_group("teacher", teacher);
+  fields.add_group("model", model);
+}
+
+std::unique_ptr<Options> ClassifyImageOptions::clone() const {
+  return std::make_unique<ClassifyImageOptions>(*this);
+}
+
+void ClassifyImageOptions::shrink() {
+  data.name = std::string(data::kSmallPictures);
+  batch_size = std::min<int64_t>(batch_size, 8);
+  init.clear();
+  teacher = {};
+  auto& common = dynamic_cast<models::ImageModelOptions&>(model.options());
+  common.image_size = 32;
+  if (auto* vit = dynamic_cast<models::VitOptions*>(&common)) {
+    vit->patch_size = 8;
+    vit->dim = 24;
+    vit->num_layers = std::min<int64_t>(vit->num_layers, 2);
+    vit->num_heads = std::min<int64_t>(vit->num_heads, 6);
+  } else if (auto* rvt = dynamic_cast<models::RvtOptions*>(&common)) {
+    rvt->dims = {16, 32};
+    rvt->num_layers = {1, 1};
+    rvt->num_heads = {2, 4};
+  } else if (auto* fan = dynamic_cast<models::FanOptions*>(&common)) {
+    fan->dim = 32;
+    fan->num_layers = 2;
+    fan->num_heads = 2;
+  }
+}
+
+ClassifyImageTask::ClassifyImageTask(const ClassifyImageOptions& options, uint64_t seed)
+    : options_(options) {
+  const int64_t image_size = options_.model_options().image_size;
+  std::shared_ptr<const data::ImageSet> set;
+  try {
+    set = open_pictures(options_.data.name, data::Split::kTrain, options_.data.max_bad, image_size);
+  } catch (const SetupError&) {
+    // A model with weights of its own can be measured where its training pictures are not.
+    if (!known_counts(options_.data.name)) throw;
+    no_train_ = std::current_exception();
+    build(known_counts(options_.data.name)->num_classes, seed);
+    return;
+  }
+  train_ = std::make_unique<TrainPictures>(set, options_.data, options_.mix, options_.batch_size,
+                                           image_size, seed);
+  build(set->num_classes(), seed);
+}
+
+ClassifyImageTask::ClassifyImageTask(const ClassifyImageOptions& options,
+                                     std::shared_ptr<const data::ImageSet> train,
+                                     uint64_t seed)
+    : options_(options),
+      train_(std::make_unique<TrainPictures>(train,
+                                             options.data,
+                                             options.mix,
+                                             options.batch_size,
+                                             options.model_options().image_size,
+                                             seed)) {
+  build(train->num_classes(), seed);
+}
+
+void ClassifyImageTask::build(int64_t num_classes, uint64_t seed) {
+  const data::PixelStatistics statistics = options_.data.statistics();
+  mean_ = channel_tensor(statistics.mean);
+  std_ = channel_tensor(statistics.std);
+  model_ = models::make_image_model(options_.model, num_classes);
+  model_->initialize(seed);
+  if (!options_.init.empty()) load_pretrained(*model_, weights_place(options_.init));
+  if (options_.teacher.kind != TeacherKind::kNone) {
+    const auto* vit = dynamic_cast<const models::VitOptions*>(&options_.model_options());
+    if (vit == nullptr || !vit->distilled) {
+      throw ConfigError(
+          "teacher: the model must have a second head, model.distilled = true of vit, has none");
+    }
+    teacher_ = std::make_unique<Teacher>(options_.teacher, num_classes,
+                                         options_.model_options().image_size);
+  }
+}
+
+const TrainPictures& ClassifyImageTask::train() const {
+  if (no_train_) std::rethrow_exception(no_train_);
+  return *train_;
+}
+
+std::map<std::string, std::string> ClassifyImageTask::data_fingerprint() const {
+  return train_ ? train_->set().fingerprint() : std::map<std::string, std::string>{};
+}
+
+std::map<std::string, LabelValue> ClassifyImageTask::labels() const {
+  std::map<std::string, LabelValue> labels = model_->labels();
+  labels["num_parameters"] = model_->num_parameters();
+  labels["task"] = std::string("classify_image");
+  if (!options_.init.empty()) labels["init"] = options_.init;
+  return labels;
+}
+
+at::Tensor ClassifyImageTask::loss(const Batch& batch, RandomKey random) {
+  nn::AttentionContext context;
+  context.training = true;
+  context.random = random;
+  const models::ImageLogits heads = model_->heads(normalize(batch.input), context);
+  const at::Tensor own = soft_cross_entropy(heads.logits, batch.target);
+  if (!heads.distilled.defined()) return own;
+  // Without a teacher the second head learns the same targets.
+  const at::Tensor distilled = teacher_ ? teacher_->loss(heads.distilled, batch.input)
+                                        : soft_cross_entropy(heads.distilled, batch.target);
+  const double share = options_.teacher.share;
+  return (1 - share) * own + share * distilled;
+}
+
+std::unique_ptr<Options> ClassifyImageTask::make_eval_options() const {
+  return std::make_unique<ImageEvalOptions>();
+}
+
+std::unique_ptr<EvalSet> ClassifyImageTask::eval_set(Options& options) {
+  return std::make_unique<ImageEvalSet>(dynamic_cast<const ImageEvalOptions&>(options),
+                                        options_.data, options_.model_options().image_size,
+                                        num_classes());
+}
+
+void ClassifyImageTask::score(const Batch& batch, Scores& scores, Dump* dump) {
+  const at::NoGradGuard no_grad;
+  nn::MetricStatistics statistics;
+  nn::AttentionContext context;
+  context.metric_statistics = &statistics;
+  const at::Tensor logits = model_->forward(normalize(batch.input), context);
+  const ImageEvalSet& set = set_of(batch);
+  score_pictures(set, batch, logits, scores, dump);
+  score_metric(statistics, set.options().metric_profile, scores);
+}
+
+std::vector<Record> ClassifyImageTask::metrics(const Scores& scores) const {
+  return picture_metrics(scores);
+}
+
+at::Tensor ClassifyImageTask::normalize(const at::Tensor& pixels) const {
+  return (pixels - mean_) / std_;
+}
+
+at::Tensor ClassifyImageTask::logits(const at::Tensor& normalized, const ClassifierPass& pass) {
+  nn::AttentionContext context;
+  context.random = pass.random;
+  context.metric_estimator = pass.metric_estimator;
+  context.gradient_through_metric = pass.gradient_through_metric;
+  return model_->forward(normalized, context);
+}
+
+}  // namespace elliptical::tasks

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+//
+// Telling pictures apart: one class for each picture. Training follows the recipe of DeiT: pictures
+// are augmented and mixed, targets are shares of classes, and the loss is
+//
+//   -sum_k target_k log softmax(logits)_k       averaged over the pictures
+//
+// A model with a second head learns there what a teacher says (tasks/teacher.h). What is measured
+// is the share of pictures whose class comes first, on clean and on corrupted pictures
+// (tasks/image_evaluation.h).
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <string>
+
+#include "elliptical/models/image_model.h"
+#include "elliptical/tasks/classifier.h"
+#include "elliptical/tasks/image_data.h"
+#include "elliptical/tasks/task.h"
+#include "elliptical/tasks/teacher.h"
+
+namespace elliptical::tasks {
+
+struct ClassifyImageOptions : Options {
+  ImageDataOptions data;
+  data::MixOptions mix;
+  int64_t batch_size = 128;
+  std::string init;
+  TeacherOptions teacher;
+  ChosenOptions model{models::image_model_choices(), "vit"};
+
+  void visit(FieldList& fields) override;
+  std::unique_ptr<Options> clone() const override;
+  const models::ImageModelOptions& model_options() const {
+    return model.get<models::ImageModelOptions>();
+  }
+  /// A small model on a few of the built-in pictures: seconds.
+  void shrink();
+};
+
+class ClassifyImageTask : public Task, public Classifier {
+ public:
+  ClassifyImageTask(const ClassifyImageOptions& options, uint64_t seed);
+  /// Trains on other pictures than the options name.
+  ClassifyImageTask(const ClassifyImageOptions& options,
+                    std::shared_ptr<const data::ImageSet> train,
+                    uint64_t seed);
+
+  torch::nn::Module& model() override { return *model_; }
+  const char* unit() const override { return "images"; }
+  int64_t num_train_units() const override { return train().epoch_units(); }
+  std::map<std::string, std::string> data_fingerprint() const override;
+  std::map<std::string, LabelValue> labels() const override;
+
+  Batch train_batch(int64_t step) const override { return train().batch(step); }
+  at::Tensor loss(const Batch& batch, RandomKey random) override;
+
+  std::unique_ptr<EvalSet> eval_set(Options& options) override;
+  std::unique_ptr<Options> make_eval_options() const override;
+  void score(const Batch& batch, Scores& scores, Dump* dump) override;
+  std::vector<Record> metrics(const Scores& scores) const override;
+
+  Classifier* classifier() override { return this; }
+  int64_t num_classes() const override { return model_->num_classes(); }
+  at::Tensor normalize(const at::Tensor& pixels) const override;
+  at::Tensor logits(const at::Tensor& normalized, const ClassifierPass& pass) override;
+
+ private:
+  void build(int64_t num_classes, uint64_t seed);
+  /// Throws what opening the training pictures threw, if it did.
+  const TrainPictures& train() const;
+
+  ClassifyImageOptions options_;
+  std::shared_ptr<models::ImageModel> model_;
+  std::unique_ptr<Teacher> teacher_;
+  at::Tensor mean_, std_;  ///< (3, 1, 1)
+  std::unique_ptr<TrainPictures> train_;
+  std::exception_ptr no_train_;
+};
+
+/// For the table: what training costs, and the task on made-up pictures of as many classes.
+Cost classify_image_cost(const Options& options);
+std::unique_ptr<Task> rehearse_classify_image(const Options& options);
+
+/// Classes and training pictures of data sets that are known by name; nothing for folders.
+struct PictureCounts {
+  int64_t num_classes = 0, num_train = 0;
+};
+std::optional<PictureCounts> known_counts(const std::string& data);
+
+}  // namespace elliptical::tasks

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+//
+// What training a classifier of pictures costs, by arithmetic, and a stand-in for its pictures to
+// measure the speed of a step where they are not.
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <array>
+
+#include "elliptical/data/image/small_pictures.h"
+#include "elliptical/models/vit.h"
+#include "elliptical/tasks/classify_image.h"
+
+namespace elliptical::tasks {
+namespace {
+
+constexpr int64_t kRehearsalBatch = 8;
+
+struct KnownData {
+  const char* name;
+  PictureCounts counts;
+};
+constexpr std::array kKnown = {
+    KnownData{"cifar-10", {10, 45'000}}, KnownData{"cifar-100", {100, 45'000}},
+    KnownData{"imagenet", {1000, 1'281'167}}, KnownData{"small-pictures", {10, 10'000}}};
+
+PictureCounts counts_of(const ImageDataOptions& options, int64_t image_size) {
+  if (const auto known = known_counts(options.name)) return *known;
+  const auto set = open_pictures(options.name, data::Split::kTrain, options.max_bad, image_size);
+  return {set->num_classes(), set->size()};
+}
+
+/// Made-up pictures with as many classes as are asked for.
+class RehearsalPictures : public data::ImageSet {
+ public:
+  RehearsalPictures(int64_t num_classes, int64_t side)
+      : ImageSet("rehearsal", std::vector<std::string>(static_cast<size_t>(num_classes), "class")),
+        pictures_(data::Split::kTrain, {.side = side}) {}
+
+  int64_t size() const override { return pictures_.size(); }
+  int64_t label(int64_t index) const override { return index % num_classes(); }
+  std::string origin(int64_t index) const override { return pictures_.origin(index); }
+  std::map<std::string, std::string> fingerprint() const override { return {}; }
+
+ protected:
+  data::Image read(int64_t index) const override { return pictures_.get(index); }
+
+ private:
+  data::SmallPictures pictures_;
+};
+
+/// Multiplications and additions of one picture, forward: 2 per weight and token of every matrix,
+/// and two products of N x N scores in each layer.
+double forward_flops(const models::ImageModel& model) {
+  const auto N = static_cast<double>(model.num_tokens());
+  double flops = 0;
+  for (const auto& parameter : model.named_parameters()) {
+    const bool is_head = parameter.key().starts_with("head");
+    const bool is_matrix = parameter.key().ends_with("weight") && parameter.value().dim() > 1;
+    if (is_matrix) flops += 2 * static_cast<double>(parameter.value().numel()) * (is_head ? 1 : N);
+  }
+  if (const auto* vit = dynamic_cast<const models::VitOptions*>(&model.options())) {
+    flops += 4 * N * N * static_cast<double>(vit->dim * vit->num_layers);
+  }
+  return flops;
+}
+
+}  // namespace
+
+std::optional<PictureCounts> known_counts(const std::string& data) {
+  for (const KnownData& known : kKnown) {
+    if (data == known.name) return known.counts;
+  }
+  return std::nullopt;
+}
+
+Cost classify_image_cost(const Options& options) {
+  const auto& task = dynamic_cast<const ClassifyImageOptions&>(options);
+  const PictureCounts counts = counts_of(task.data, task.model_options().image_size);
+  const auto model = models::make_image_model(task.model, counts.num_classes);
+  const auto B = static_cast<double>(task.batch_size);
+  const auto P = static_cast<double>(model->num_parameters());
+  // Kept for the backward, per token of a layer: inputs of both branches, q, k, v, what attention
+  // gives, and both sides of the activation: about 17 C.
+  double kept = 0;
+  if (const auto* vit = dynamic_cast<const models::VitOptions*>(&model->options())) {
+    kept = 17.0 * static_cast<double>(model->num_tokens() * vit->dim * vit->num_layers);
+  }
+  return {.num_parameters = model->num_parameters(),
+          .units_per_step = task.batch_size,
+          .units_per_epoch = counts.num_train / task.batch_size * task.batch_size,
+          .flops_per_step = 3 * B * forward_flops(*model),  // backward: two products for each
+          .bytes = 4 * (4 * P + B * kept)};
+}
+
+std::unique_ptr<Task> rehearse_classify_image(const Options& options) {
+  ClassifyImageOptions task = dynamic_cast<const ClassifyImageOptions&>(options);
+  const int64_t image_size = task.model_options().image_size;
+  const int64_t num_classes = counts_of(task.data, image_size).num_classes;
+  task.batch_size = std::min(task.batch_size, kRehearsalBatch);
+  task.init.clear();
+  task.teacher = {};
+  return std::make_unique<ClassifyImageTask>(
+      task, std::make_shared<RehearsalPictures>(num_classes, image_size), /*seed=*/0);
+}
+
+}  // namespace elliptical::tasks

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+#include "elliptical/tasks/image_evaluation.h"
+
+#include <torch/torch.h>
+
+#include <algorithm>
+
+#include "elliptical/base/errors.h"
+#include "elliptical/base/names.h"
+#include "elliptical/data/catalog.h"
+#include "elliptical/data/image/planes.h"
+
+namespace elliptical::tasks {
+namespace {
+
+constexpr const char* kFrost = "frost";
+
+std::vector<std::string> split_at_commas(const std::string& list) {
+  std::vector<std::string> parts;
+  for (size_t start = 0; start <= list.size();) {
+    const size_t end = std::min(list.find(',', start), list.size());
+    parts.push_back(list.substr(start, end - start));
+    start = end + 1;
+  }
+  return parts;
+}
+
+}  // namespace
+
+void ImageEvalOptions::visit(FieldList& fields) {
+  fields.add_enum("split", split, {"train", "valid", "test"}, data::split_from_string,
+                  "which pictures are read");
+  fields.add("data", data, "another data set or folder; empty: the one that was trained on");
+  fields.add("max_pictures", max_pictures, "only the first so many; 0: all", at_least(0));
+  fields.add("batch_size", batch_size, "pictures computed at once", at_least(1));
+  fields.add("corrupt", corrupt,
+             "names of `elliptical list corruptions` with commas, main, extra, all, or none");
+  fields.add("severity", severity, "of corruptions, 1 to 5; 0: all five", between(0, 5));
+  fields.add("corruption_seed", corruption_seed, "of their random numbers", at_least(0));
+  fields.add("blocks", blocks, "equal parts of the pictures that are also recorded apart; 0: none",
+             between(0, 10000));
+  fields.add("per_class", per_class, "also record the accuracy of each class");
+  fields.add("metric_profile", metric_profile,
+             "also record the mean of each coordinate of the metric, per layer and head");
+}
+
+std::unique_ptr<Options> ImageEvalOptions::clone() const {
+  return std::make_unique<ImageEvalOptions>(*this);
+}
+
+std::vector<const data::CorruptionEntry*> corruptions_of(const std::string& list) {
+  std::vector<const data::CorruptionEntry*> result;
+  if (list == "none") return result;
+  const auto& table = data::corruption_table();
+  std::vector<std::string> names = {"none", "main", "extra", "all"};
+  for (const data::CorruptionEntry& entry : table) names.emplace_back(entry.name);
+  for (const std::string& part : split_at_commas(list)) {
+    const size_t before = result.size();
+    for (const data::CorruptionEntry& entry : table) {
+      const bool is_main = entry.group == data::CorruptionGroup::kMain;
+      const bool is_meant =
+          part == entry.name || part == "all" || part == (is_main ? "main" : "extra");
+      const bool is_new = std::find(result.begin(), result.end(), &entry) == result.end();
+      if (is_meant && is_new) result.push_back(&entry);
+    }
+    if (result.size() == before && std::find(names.begin(), names.end(), part) == names.end()) {
+      throw ConfigError("eval: corrupt: " + unknown_name(part, names));
+    }
+  }
+  return result;
+}
+
+ImageEvalSet::ImageEvalSet(const ImageEvalOptions& options,
+                           const ImageDataOptions& trained,
+                           int64_t image_size,
+                           int64_t num_classes)
+    : options_(options),
+      crop_ratio_(trained.crop_ratio),
+      image_size_(image_size),
+      set_(open_pictures(options.data.empty() ? trained.name : options.data,
+                         options.split,
+                         trained.max_bad,
+                         image_size)),
+      num_pictures_(options.max_pictures > 0 ? std::min(options.max_pictures, set_->size())
+                                             : set_->size()) {
+  check_classes(num_classes);
+  labels_ = {{"data", set_->name()},
+             {"perturbation", std::string("none")},
+             {"split", to_string(options_.split)}};
+  if (num_pictures_ < set_->size()) labels_["max_pictures"] = num_pictures_;
+  make_passes();
+  loader_ = std::make_unique<data::BatchLoader<Batch>>(
+      [this](int64_t index) { return make_batch(index); }, data::BatchLoaderOptions{.end = size()});
+}
+
+void ImageEvalSet::check_classes(int64_t num_classes) const {
+  const std::vector<int64_t>& columns = set_->class_columns();
+  const bool fits = columns.empty()
+                        ? set_->num_classes() == num_classes
+                        : *std::max_element(columns.begin(), columns.end()) < num_classes;
+  if (fits) return;
+  throw DataError("eval: data must have the " + std::to_string(num_classes) +
+                  " classes of the model, or be known to have some of them, " + set_->name() +
+                  " has " + std::to_string(set_->num_classes()) +
+                  " (choose other data: --set data=...)");
+}
+
+void ImageEvalSet::make_passes() {
+  const auto corruptions = corruptions_of(options_.corrupt);
+  if (corruptions.empty()) {
+    passes_.emplace_back();
+    return;
+  }
+  const int first = options_.severity > 0 ? static_cast<int>(options_.severity) : 1;
+  const int last = options_.severity > 0 ? first : data::kNumSeverities;
+  for (const data::CorruptionEntry* corruption : corruptions) {
+    if (corruption->name == std::string(kFrost)) {
+      frost_ = data::load_frost_pictures(data::find_data(kFrost));
+    }
+    for (int severity = first; severity <= last; ++severity) {
+      passes_.push_back({corruption, severity});
+    }
+  }
+  labels_["perturbation"] = std::string("corruption");
+  labels_["corruption"] = options_.corrupt;
+  labels_["corruption_seed"] = options_.corruption_seed;
+  labels_["severity"] = options_.severity;
+}
+
+int64_t ImageEvalSet::batches_per_pass() const {
+  return (num_pictures_ + options_.batch_size - 1) / options_.batch_size;
+}
+
+int64_t ImageEvalSet::size() const {
+  return static_cast<int64_t>(passes_.size()) * batches_per_pass();
+}
+
+data::Image ImageEvalSet::view(int64_t number, const Pass& pass) const {
+  const data::Image picture = set_->get(number);
+  if (pass.corruption == nullptr) {
+    return evaluation_view(picture, image_size_, crop_ratio_, data::Filter::kBicubic);
+  }
+  // As ImageNet-C was made: bilinear, and the damage after the crop. The key does not know the
+  // corruption, so all of them draw alike for one picture.
+  const RandomKey key = RandomKey(static_cast<uint64_t>(options_.corruption_seed))
+                            .derive("corruption")
+                            .derive(static_cast<uint64_t>(number));
+  return data::corrupt(evaluation_view(picture, image_size_, crop_ratio_, data::Filter::kBilinear),
+                       *pass.corruption, pass.severity, key, frost_ ? &*frost_ : nullptr);
+}
+
+Batch ImageEvalSet::make_batch(int64_t index) const {
+  const int64_t place = index / batches_per_pass();
+  const int64_t first = index % batches_per_pass() * options_.batch_size;
+  const int64_t B = std::min(options_.batch_size, num_pictures_ - first);
+  Batch batch{.input = at::empty({B, data::Image::kChannels, image_size_, image_size_}),
+              .target = at::empty({B}, at::kLong),
+              .category = at::arange(first, first + B) + place * num_pictures_,
+              .num_units = B,
+              .set = this};
+  auto* pixels = batch.input.mutable_data_ptr<float>();
+  const int64_t length = data::Image::kChannels * image_size_ * image_size_;
+  for (int64_t i = 0; i < B; ++i) {
+    data::to_planes(view(first + i, passes_[static_cast<size_t>(place)]), pixels + i * length);
+    batch.target.mutable_data_ptr<int64_t>()[i] = set_->label(first + i);
+  }
+  return batch;
+}
+
+}  // namespace elliptical::tasks

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+//
+// How a classifier is measured: once over the pictures of a split, or once for each of some
+// corruptions at each of some severities, which are made on the spot. The data set may be another
+// than the one that was trained on: one of the same classes, or one like ImageNet-A whose classes
+// are some of the model's; then the others are not among the answers.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "elliptical/data/corrupt/corruption.h"
+#include "elliptical/tasks/image_data.h"
+
+namespace elliptical::tasks {
+
+struct ImageEvalOptions : Options {
+  data::Split split = data::Split::kValid;
+  std::string data;  ///< empty: what was trained on
+  int64_t max_pictures = 0;
+  int64_t batch_size = 64;
+  std::string corrupt = "none";
+  int64_t severity = 0;
+  int64_t corruption_seed = 1;
+  int64_t blocks = 0;
+  bool per_class = false;
+  bool metric_profile = false;
+
+  void visit(FieldList& fields) override;
+  std::unique_ptr<Options> clone() const override;
+};
+
+/// The corruptions that a list names: "fog,snow", "main" (15), "extra" (4), "all" (19); none of
+/// them: "none". Throws ConfigError with the nearest name.
+std::vector<const data::CorruptionEntry*> corruptions_of(const std::string& list);
+
+class ImageEvalSet : public EvalSet {
+ public:
+  /// `trained` says which data were trained on, for a model that reads `image_size` and has
+  /// `num_classes`. Throws ConfigError when the options do not go together, DataError when the data
+  /// do not fit, SetupError when they are not there.
+  ImageEvalSet(const ImageEvalOptions& options,
+               const ImageDataOptions& trained,
+               int64_t image_size,
+               int64_t num_classes);
+
+  int64_t size() const override;
+  /// input (B, 3, S, S), target (B) labels, category (B) pass * num_pictures() + number.
+  Batch get(int64_t index) const override { return loader_->get(index); }
+  std::map<std::string, LabelValue> labels() const override { return labels_; }
+
+  /// One reading of all pictures, with one kind of damage or with none.
+  struct Pass {
+    const data::CorruptionEntry* corruption = nullptr;
+    int severity = 0;
+  };
+  const std::vector<Pass>& passes() const { return passes_; }
+  int64_t num_pictures() const { return num_pictures_; }
+  const data::ImageSet& set() const { return *set_; }
+  const ImageEvalOptions& options() const { return options_; }
+  int64_t block_of(int64_t number) const { return number * options_.blocks / num_pictures_; }
+
+ private:
+  Batch make_batch(int64_t index) const;
+  data::Image view(int64_t number, const Pass& pass) const;
+  int64_t batches_per_pass() const;
+  void make_passes();
+  void check_classes(int64_t num_classes) const;
+
+  ImageEvalOptions options_;
+  double crop_ratio_;
+  int64_t image_size_;
+  std::shared_ptr<const data::ImageSet> set_;
+  int64_t num_pictures_;
+  std::vector<Pass> passes_;
+  std::optional<data::FrostPictures> frost_;
+  std::map<std::string, LabelValue> labels_;
+  std::unique_ptr<data::BatchLoader<Batch>> loader_;  ///< last: its workers use everything above
+};
+
+/// Adds what the logits (B, K) of a batch are worth to the scores, and to the dump if there is one.
+void score_pictures(const ImageEvalSet& set,
+                    const Batch& batch,
+                    const at::Tensor& logits,
+                    Scores& scores,
+                    Dump* dump);
+
+/// accuracy, top5_accuracy, loss; per corruption and severity; mce where all of them were measured.
+std::vector<Record> picture_metrics(const Scores& scores);
+
+}  // namespace elliptical::tasks

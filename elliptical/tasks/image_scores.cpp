@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+//
+// From logits to records: image_evaluation.h.
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <map>
+
+#include "elliptical/data/corrupt/mce.h"
+#include "elliptical/tasks/image_evaluation.h"
+
+namespace elliptical::tasks {
+namespace {
+
+constexpr double kPercent = 100.0;
+
+/// Logits of the classes that the data have, in their order.
+at::Tensor of_the_data(const at::Tensor& logits, const data::ImageSet& set) {
+  const std::vector<int64_t>& columns = set.class_columns();
+  return columns.empty() ? logits : logits.index_select(1, at::tensor(columns));
+}
+
+/// Which of the K classes are among the k most likely, (B) 0 or 1: as many as are above the label.
+at::Tensor is_among(const at::Tensor& logits, const at::Tensor& labels, int64_t k) {
+  const int64_t limit = std::min(k, logits.size(1));
+  return (std::get<1>(logits.topk(limit, 1)) == labels.unsqueeze(1)).any(1).to(at::kDouble);
+}
+
+Record record_of(const char* name, const Scores::Sum& sum, const Scores::Labels& labels = {}) {
+  return {.metric = name, .value = sum.mean(), .count = sum.count, .labels = labels};
+}
+
+/// Errors of the corruptions that were measured at all severities.
+std::vector<data::CorruptionErrors> whole_corruptions(const Scores& scores) {
+  std::map<std::string, std::map<int64_t, double>> errors;
+  for (const auto& [key, sum] : scores.sums) {
+    if (key.first != "corrupted_accuracy") continue;
+    errors[std::get<std::string>(key.second.at("corruption_name"))]
+          [std::get<int64_t>(key.second.at("corruption_severity"))] = 1 - sum.mean() / kPercent;
+  }
+  std::vector<data::CorruptionErrors> result;
+  for (const auto& [name, by_severity] : errors) {
+    if (by_severity.size() != data::kNumSeverities) continue;
+    data::CorruptionErrors& whole = result.emplace_back(data::CorruptionErrors{.name = name});
+    for (const auto& [severity, error] : by_severity) {
+      whole.errors[static_cast<size_t>(severity - 1)] = error;
+    }
+  }
+  return result;
+}
+
+void add_corruption_errors(const Scores& scores, int64_t count, std::vector<Record>& records) {
+  const std::vector<data::CorruptionErrors> whole = whole_corruptions(scores);
+  for (const auto& [group, name] : {std::pair(data::CorruptionGroup::kMain, "mce"),
+                                    std::pair(data::CorruptionGroup::kExtra, "extra_mce")}) {
+    const auto& table = data::corruption_table();
+    const bool is_whole = std::all_of(table.begin(), table.end(), [&](const auto& entry) {
+      return entry.group != group ||
+             std::any_of(whole.begin(), whole.end(),
+                         [&](const auto& measured) { return measured.name == entry.name; });
+    });
+    if (is_whole) {
+      records.push_back({.metric = name,
+                         .value = data::mean_corruption_error(whole, group),
+                         .count = count,
+                         .labels = {}});
+    }
+  }
+  for (const data::CorruptionErrors& measured : whole) {
+    records.push_back({.metric = "corruption_error",
+                       .value = kPercent * data::corruption_error(measured),
+                       .count = count,
+                       .labels = {{"corruption_name", measured.name}}});
+  }
+}
+
+}  // namespace
+
+void score_pictures(const ImageEvalSet& set,
+                    const Batch& batch,
+                    const at::Tensor& all_logits,
+                    Scores& scores,
+                    Dump* dump) {
+  const at::Tensor logits = of_the_data(all_logits, set.set());
+  const at::Tensor first = is_among(logits, batch.target, 1),
+                   fifth = is_among(logits, batch.target, 5);
+  const at::Tensor nll =
+      torch::cross_entropy_loss(logits.to(at::kDouble), batch.target, {}, at::Reduction::None);
+  const int64_t B = batch.target.size(0);
+  const double num_right = first.sum().item<double>();
+  scores.add("accuracy", kPercent * num_right, B);
+  scores.add("top5_accuracy", kPercent * fifth.sum().item<double>(), B);
+  scores.add("loss", nll.sum().item<double>(), B);
+
+  const auto* places = batch.category.const_data_ptr<int64_t>();
+  const ImageEvalSet::Pass& pass =
+      set.passes()[static_cast<size_t>(places[0] / set.num_pictures())];
+  if (pass.corruption != nullptr) {
+    scores.add("corrupted_accuracy", kPercent * num_right, B,
+               {{"corruption_name", std::string(pass.corruption->name)},
+                {"corruption_severity", static_cast<int64_t>(pass.severity)}});
+  }
+  for (int64_t i = 0; i < B; ++i) {
+    const double right = kPercent * first.const_data_ptr<double>()[i];
+    if (set.options().blocks > 0) {
+      scores.add("block_accuracy", right, 1,
+                 {{"block", set.block_of(places[i] % set.num_pictures())}});
+    }
+    if (set.options().per_class) {
+      const int64_t label = batch.target.const_data_ptr<int64_t>()[i];
+      scores.add(
+          "class_accuracy", right, 1,
+          {{"class", label}, {"class_name", set.set().class_names()[static_cast<size_t>(label)]}});
+    }
+  }
+  if (dump != nullptr) {
+    (*dump)["logits"].push_back(logits);
+    (*dump)["labels"].push_back(batch.target);
+    (*dump)["pictures"].push_back(batch.category.remainder(set.num_pictures()));
+    (*dump)["passes"].push_back(at::full({B}, places[0] / set.num_pictures(), at::kLong));
+  }
+}
+
+std::vector<Record> picture_metrics(const Scores& scores) {
+  std::vector<Record> records;
+  for (const char* name : {"accuracy", "top5_accuracy", "loss"}) {
+    if (const auto sum = scores.sums.find({name, {}}); sum != scores.sums.end()) {
+      records.push_back(record_of(name, sum->second));
+    }
+  }
+  if (!records.empty()) add_corruption_errors(scores, records.front().count, records);
+  for (const auto& [key, sum] : scores.sums) {
+    const auto& [name, labels] = key;
+    const bool is_there =
+        labels.empty() && std::any_of(records.begin(), records.end(),
+                                      [&](const Record& record) { return record.metric == name; });
+    if (!is_there) records.push_back(record_of(name.c_str(), sum, labels));
+  }
+  return records;
+}
+
+}  // namespace elliptical::tasks

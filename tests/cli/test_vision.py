@@ -1,0 +1,156 @@
+"""Classifiers of pictures as a user meets them: train, kill, resume, eval, corrupt, fork, compare."""
+
+import json
+import signal
+import subprocess
+
+import pytest
+
+from runs import PROGRAM, ROOT, call, check, losses, num_logged, read_lines, resume_command, steps, wait_until, weights
+
+RECIPE = ROOT / "recipes" / "smoke" / "vit.toml"
+TINY = {
+    "task.batch_size": 4,
+    "task.model.image_size": 16,
+    "task.model.dim": 16,
+    "task.model.num_layers": 2,
+    "task.model.drop_path": 0.2,
+    "task.mix.probability": 1,
+    "task.data.augment.rand_augment.num_operations": 2,
+    "train.log_interval": 1,
+    "train.eval_interval": 0,
+    "train.ema_decay": 0.9,
+}
+FEW = ["--set", "max_pictures=40"]
+
+
+def train_command(run, **changes):
+    options = {**TINY, **{key.replace("__", "."): value for key, value in changes.items()}}
+    settings = [word for key, value in options.items() for word in ("--set", f"{key}={value}")]
+    return [PROGRAM, "train", RECIPE, "--run", run, "--threads", "1", *settings]
+
+
+def measured(run, *arguments):
+    command = [PROGRAM, "eval", run, "--format", "json", *FEW, *arguments]
+    return {record["metric"]: record for record in json.loads(check(command).stdout)}
+
+
+def last_line(result, status):
+    assert result.returncode == status, result.stderr
+    return result.stderr.splitlines()[-1]
+
+
+def average(run):
+    return (run / "checkpoints" / f"step-{steps(run)[-1]}" / "ema.safetensors").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    run = tmp_path_factory.mktemp("vision") / "whole"
+    check(train_command(run, train__steps=8, train__checkpoint_interval=2))
+    return run
+
+
+def test_killed_and_resumed_is_the_same_to_the_bit(whole, tmp_path):
+    run = tmp_path / "killed"
+    command = train_command(run, train__steps=8, train__checkpoint_interval=2)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: num_logged(run) >= 3, process, "the third step")
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    check(resume_command(run))
+    assert weights(run) == weights(whole) and average(run) == average(whole)
+    assert losses(run) == losses(whole)
+
+
+def test_eval_says_how_many_are_right(whole):
+    records = measured(whole, "--split", "test")
+    assert records["accuracy"]["count"] == 40
+    assert 0 <= records["accuracy"]["value"] <= records["top5_accuracy"]["value"] <= 100
+    assert records["accuracy"]["perturbation"] == "none"
+    assert records["accuracy"]["attention"] == "elliptical" and records["accuracy"]["model"] == "vit"
+    assert 0 < records["metric_mean"]["value"] <= 1
+
+
+def test_eval_of_the_average(whole):
+    trained, mean = measured(whole), measured(whole, "--weights", "ema")
+    assert mean["loss"]["weights"] == "ema" and "weights" not in trained["loss"]
+    assert mean["loss"]["value"] != trained["loss"]["value"]
+
+
+def test_average_that_was_not_kept_is_refused(tmp_path):
+    run = tmp_path / "run"
+    check(train_command(run, train__steps=1, train__ema_decay=0))
+    line = last_line(call([PROGRAM, "eval", run, "--weights", "ema"]), 1)
+    assert "train.ema_decay must be above 0" in line
+
+
+def test_eval_of_corruptions(whole, tmp_path):
+    dump = tmp_path / "dump.safetensors"
+    records = measured(whole, "--corrupt", "fog,contrast", "--severity", "3", "--dump", dump)
+    assert records["accuracy"]["count"] == 80
+    assert records["accuracy"]["corruption"] == "fog,contrast" and records["accuracy"]["severity"] == 3
+    assert records["corrupted_accuracy"]["count"] == 40
+    assert dump.stat().st_size > 80 * 10 * 4
+    all_severities = measured(whole, "--corrupt", "contrast")
+    assert all_severities["corruption_error"]["count"] == 200
+
+
+def test_fork_to_another_attention_without_training(tmp_path):
+    run, forked = tmp_path / "softmax", tmp_path / "elliptical"
+    check(train_command(run, train__steps=2, task__model__attention__name="softmax"))
+    check([PROGRAM, "fork", run, "--run", forked, "--set", "task.model.attention.name=elliptical"])
+    assert weights(forked) == weights(run)
+    softmax, elliptical = measured(run), measured(forked)
+    assert softmax["loss"]["value"] != elliptical["loss"]["value"]
+    assert (softmax["loss"]["attention"], elliptical["loss"]["attention"]) == ("softmax", "elliptical")
+
+
+def test_weights_of_a_run_are_a_start_and_a_teacher(whole, tmp_path):
+    run = tmp_path / "started"
+    check(train_command(run, train__steps=0, task__init=whole))
+    assert measured(run)["loss"]["value"] == measured(whole)["loss"]["value"]
+    student = tmp_path / "student"
+    check(train_command(student, train__steps=1, task__model__distilled="true", task__teacher__kind="hard", task__teacher__weights=whole))
+
+
+@pytest.mark.parametrize(
+    "changes, status, message",
+    [
+        ({"task__model__image_size": 18}, 2, "image_size must be a multiple of patch_size"),
+        ({"task__batch_size": 5}, 2, "batch_size must be even"),
+        ({"task__data__name": "imagenet"}, 3, "elliptical data import imagenet"),
+        ({"task__data__name": "smal-pictures"}, 2, 'did you mean "small-pictures"?'),
+        ({"task__init": "nowhere/model.safetensors"}, 3, "nowhere/model.safetensors must be a safetensors file"),
+    ],
+)
+def test_mistakes_are_found_before_any_work(tmp_path, changes, status, message):
+    line = last_line(call(train_command(tmp_path / "run", **changes), env={"PATH": "/usr/bin"}, cwd=tmp_path), status)
+    assert message in line and not (tmp_path / "run").exists()
+
+
+def test_mistakes_of_an_evaluation(whole):
+    assert 'did you mean "fog"?' in last_line(call([PROGRAM, "eval", whole, "--corrupt", "frog"]), 2)
+    assert "severity" in last_line(call([PROGRAM, "eval", whole, "--corrupt", "fog", "--severity", "6"]), 2)
+    assert "swap_rate" in last_line(call([PROGRAM, "eval", whole, "--swap", "0.1"]), 2)
+
+
+def test_compare_with_controls(tmp_path):
+    options = [word for key, value in {**TINY, "train.steps": 2}.items() for word in ("--set", f"{key}={value}")]
+    command = [PROGRAM, "compare", RECIPE, "--run", tmp_path / "runs", "--seeds", "2", "--controls", "matched constant", "--format", "json"]
+    table = json.loads(check([*command, "--threads", "1", "--split", "valid", "--corrupt", "contrast", *options]).stdout)
+    assert table["problems"] == ["null twin: is missing, without it the floor is unknown (elliptical compare RECIPE --run DIR trains it)"]
+    assert (table["metric"], table["corruption"], table["severity"]) == ("accuracy", "contrast", 3)
+    assert [method["name"] for method in table["methods"]] == ["softmax", "elliptical", "matched constant"]
+    for method in table["methods"]:
+        assert list(method["measures"]) == ["clean", "corrupted"] and method["images_per_second"] > 0
+    values = [r["value"] for r in read_lines(tmp_path / "runs" / "softmax-seed-1", "records.jsonl") if r["metric"] == "accuracy" and r["source"] == "eval"]
+    assert [table["methods"][0]["measures"][m]["values"][0] for m in ("clean", "corrupted")] == values
+
+
+@pytest.mark.parametrize("recipe, parameters", [("tiny", "5,717,416"), ("small", "22,050,664"), ("base", "86,567,656")])
+@pytest.mark.parametrize("attention", ["softmax", "elliptical"])
+def test_full_size_recipes_have_the_published_counts(recipe, parameters, attention):
+    path = ROOT / "recipes" / "vit" / f"deit-{recipe}-{attention}.toml"
+    text = check([PROGRAM, "config", path, "--no-measure"]).stdout
+    assert f"# parameters      {parameters}\n" in text and "= 300 epochs" in text

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT
+#include "elliptical/tasks/classify_image.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <cmath>
+
+#include "elliptical/base/config.h"
+#include "elliptical/base/errors.h"
+#include "elliptical/run/tensor_files.h"
+#include "tests/support/error_message.h"
+#include "tests/support/small_pictures_task.h"
+#include "tests/support/temporary_folder.h"
+
+namespace elliptical::tasks {
+namespace {
+
+using support::small_vit;
+using support::small_vit_options;
+using test::error_message;
+
+std::string refusal(const ClassifyImageOptions& options) {
+  return error_message<std::exception>([&] { ClassifyImageTask(options, 1); });
+}
+
+TEST(ClassifyImageTask, BatchesAreAFunctionOfTheStep) {
+  const ClassifyImageTask task(small_vit_options(), 1), same(small_vit_options(), 1),
+      other(small_vit_options(), 2);
+  const Batch seventh = task.train_batch(7);
+  task.train_batch(3);
+  const Batch again = task.train_batch(7), elsewhere = same.train_batch(7);
+  for (const Batch* batch : {&again, &elsewhere}) {
+    EXPECT_TRUE(at::equal(seventh.input, batch->input));
+    EXPECT_TRUE(at::equal(seventh.target, batch->target));
+  }
+  EXPECT_FALSE(at::equal(seventh.input, other.train_batch(7).input)) << "seed";
+  EXPECT_FALSE(at::equal(seventh.input, task.train_batch(8).input));
+  EXPECT_EQ(seventh.num_units, 4);
+  EXPECT_TRUE(seventh.target.sum(1).allclose(at::ones({4})));
+}
+
+// Over the classes one by one, in double.
+TEST(ClassifyImageTask, LossIsCrossEntropyWithSharesOfClasses) {
+  ClassifyImageTask task(small_vit_options(), 1);
+  const Batch batch = task.train_batch(0);
+  const double loss = task.loss(batch, RandomKey(5)).item<double>();
+  task.model().eval();
+  const at::Tensor logits = task.logits(task.normalize(batch.input), {}).to(at::kDouble);
+  double expected = 0;
+  for (int64_t b = 0; b < 4; ++b) {
+    double sum = 0;
+    for (int64_t k = 0; k < 10; ++k) sum += std::exp(logits[b][k].item<double>());
+    for (int64_t k = 0; k < 10; ++k) {
+      const double log_probability = logits[b][k].item<double>() - std::log(sum);
+      expected -= batch.target[b][k].item<double>() * log_probability / 4;
+    }
+  }
+  EXPECT_NEAR(loss, expected, 1e-5);  // float: logits of order 1 in a dozen operations
+}
+
+TEST(ClassifyImageTask, LossRepeatsWithItsKeyAndReachesEveryParameter) {
+  ClassifyImageOptions options = small_vit_options();
+  small_vit(options).drop_path = 0.5;
+  ClassifyImageTask task(options, 1), same(options, 1);
+  const Batch batch = task.train_batch(0);
+  const at::Tensor loss = task.loss(batch, RandomKey(5));
+  EXPECT_TRUE(at::equal(loss, same.loss(batch, RandomKey(5))));
+  EXPECT_FALSE(at::equal(loss, task.loss(batch, RandomKey(6)))) << "stochastic depth";
+  small_vit(options).drop_path = 0.0;
+  ClassifyImageTask whole(options, 1);
+  whole.loss(batch, RandomKey(5)).backward();
+  for (const auto& item : whole.model().named_parameters()) {
+    EXPECT_TRUE(item.value().grad().defined()) << item.key();
+  }
+}
+
+/// A teacher's weights as a file, and the options of a student of it.
+class TeacherTest : public ::testing::Test {
+ protected:
+  TeacherTest() {
+    ClassifyImageTask teacher(small_vit_options(), 77);
+    run::write_tensors(file_, run::named_tensors(teacher.model()));
+    options_ = small_vit_options();
+    options_.teacher.kind = TeacherKind::kHard;
+    options_.teacher.weights = file_;
+    options_.teacher.model = options_.model;
+    small_vit(options_).distilled = true;
+  }
+
+  const test::TemporaryFolder folder_;
+  const std::string file_ = (folder_.path() / "teacher.safetensors").string();
+  ClassifyImageOptions options_;
+};
+
+TEST_F(TeacherTest, SecondHeadLearnsWhatTheTeacherSays) {
+  ClassifyImageTask teacher(small_vit_options(), 77);
+  teacher.model().eval();
+  for (const TeacherKind kind : {TeacherKind::kHard, TeacherKind::kSoft}) {
+    options_.teacher.kind = kind;
+    options_.teacher.share = 1.0;  // the second head alone
+    options_.teacher.temperature = 2.0;
+    ClassifyImageTask student(options_, 1);
+    const Batch batch = student.train_batch(0);
+    const at::Tensor loss = student.loss(batch, RandomKey(1));
+    const at::Tensor said = teacher.logits(teacher.normalize(batch.input), {}).to(at::kDouble);
+    // What the head says, by training mode: evaluation would give the mean of both heads.
+    nn::AttentionContext context;
+    context.training = true;
+    auto& model = dynamic_cast<models::ImageModel&>(student.model());
+    const at::Tensor head =
+        model.heads(student.normalize(batch.input), context).distilled.to(at::kDouble);
+    double expected = 0;
+    for (int64_t b = 0; b < 4; ++b) {
+      const double tau = kind == TeacherKind::kSoft ? 2.0 : 1.0;
+      const at::Tensor p = (said[b] / tau).softmax(0), q = (head[b] / tau).softmax(0);
+      const auto best = said[b].argmax().item<int64_t>();
+      if (kind == TeacherKind::kHard) expected -= std::log(q[best].item<double>()) / 4;
+      for (int64_t k = 0; k < 10 && kind == TeacherKind::kSoft; ++k) {
+        const double pk = p[k].item<double>(), qk = q[k].item<double>();
+        expected += tau * tau * pk * std::log(pk / qk) / 40;
+      }
+    }
+    EXPECT_NEAR(loss.item<double>(), expected, 1e-5);
+    loss.backward();
+    EXPECT_TRUE(student.model().named_parameters()["head_dist.weight"].grad().defined());
+  }
+}
+
+TEST_F(TeacherTest, RefusesTeachersThatDoNotFit) {
+  small_vit(options_).distilled = false;
+  EXPECT_EQ(refusal(options_),
+            "teacher: the model must have a second head, model.distilled = true of vit, has none");
+  small_vit(options_).distilled = true;
+  options_.teacher.weights = "";
+  EXPECT_NE(refusal(options_).find("teacher: weights must be a run folder or weights of a model"),
+            std::string::npos);
+  options_.teacher.weights = (folder_.path() / "none").string();
+  EXPECT_NE(refusal(options_).find("none must be a safetensors file"), std::string::npos)
+      << refusal(options_);
+  options_.teacher.weights = file_;
+  options_.teacher.model.get<models::VitOptions>().image_size = 32;
+  EXPECT_EQ(refusal(options_),
+            "teacher: must read pictures of the size that its student reads, 16, reads 32");
+}
+
+TEST_F(TeacherTest, WeightsCanBeTheStart) {
+  ClassifyImageOptions options = small_vit_options();
+  options.init = file_;
+  ClassifyImageTask task(options, 1), teacher(small_vit_options(), 77);
+  const auto& parameters = teacher.model().named_parameters();
+  for (const auto& item : task.model().named_parameters()) {
+    EXPECT_TRUE(item.value().equal(parameters[item.key()])) << item.key();
+  }
+}
+
+TEST(ClassifyImageTask, LabelsAndFingerprint) {
+  const ClassifyImageTask task(small_vit_options(), 1);
+  const auto labels = task.labels();
+  EXPECT_EQ(std::get<std::string>(labels.at("task")), "classify_image");
+  EXPECT_EQ(std::get<std::string>(labels.at("model")), "vit");
+  EXPECT_EQ(std::get<std::string>(labels.at("attention")), "elliptical");
+  EXPECT_EQ(task.data_fingerprint(), ClassifyImageTask(small_vit_options(), 2).data_fingerprint());
+}
+
+TEST(ClassifyImageTask, CostsWhatTheArithmeticSays) {
+  ClassifyImageOptions options;  // DeiT-tiny
+  options.data.name = "imagenet";
+  options.batch_size = 1024;
+  const Cost cost = classify_image_cost(options);
+  EXPECT_EQ(cost.num_parameters, 5717416);
+  EXPECT_EQ(cost.units_per_epoch, 1251 * 1024);
+  // 1.25 G multiplications with additions forward, as everybody counts for DeiT-tiny at 224.
+  EXPECT_NEAR(cost.flops_per_step / 1024 / 3 / 2, 1.25e9, 0.03e9);
+}
+
+TEST(ClassifyImageTask, RehearsesWithoutTheData) {
+  ClassifyImageOptions options = small_vit_options();
+  options.data.name = "cifar-100";
+  options.batch_size = 100;
+  const std::unique_ptr<Task> task = rehearse_classify_image(options);
+  const Batch batch = task->train_batch(0);
+  EXPECT_EQ(batch.num_units, 8);
+  EXPECT_EQ(batch.target.size(1), 100);
+  EXPECT_TRUE(task->loss(batch, RandomKey(1)).isfinite().item<bool>());
+}
+
+TEST(ClassifyImageTask, OptionsSurvivePrinting) {
+  ClassifyImageOptions options = small_vit_options(), read;
+  options.teacher.kind = TeacherKind::kSoft;
+  const std::string text = to_toml(fields_of(options));
+  read_recipe_text(text, "printed", fields_of(read));
+  EXPECT_EQ(to_toml(fields_of(read)), text);
+}
+
+TEST(ClassifyImageTask, EveryOptionOfTheDataHasAnEffect) {
+  const at::Tensor usual = ClassifyImageTask(small_vit_options(), 1).train_batch(1).input;
+  const at::Tensor targets = ClassifyImageTask(small_vit_options(), 1).train_batch(1).target;
+  for (const char* change :
+       {"data.repeats=2", "data.augment.mirror_probability=1", "data.augment.crop.kind=whole",
+        "data.augment.crop.min_area=0.5", "data.augment.rand_augment.num_operations=0",
+        "data.augment.rand_augment.magnitude=1", "data.augment.erase.probability=1",
+        "mix.probability=0", "mix.mixup_alpha=0", "mix.cutmix_alpha=0"}) {
+    ClassifyImageOptions options = small_vit_options();
+    apply_overrides({change}, fields_of(options));
+    EXPECT_FALSE(ClassifyImageTask(options, 1).train_batch(1).input.equal(usual)) << change;
+  }
+  ClassifyImageOptions options = small_vit_options();
+  options.mix.label_smoothing = 0.3;
+  EXPECT_FALSE(ClassifyImageTask(options, 1).train_batch(1).target.equal(targets));
+  options = small_vit_options();
+  options.data.mean = {0.5, 0.5, 0.5};
+  options.data.std = {0.25, 0.25, 0.25};
+  const at::Tensor pixels = at::full({1, 3, 16, 16}, 0.75);
+  EXPECT_TRUE(ClassifyImageTask(options, 1).normalize(pixels).allclose(at::ones({1})));
+  EXPECT_FALSE(ClassifyImageTask(small_vit_options(), 1).normalize(pixels).allclose(at::ones({1})));
+}
+
+TEST(ClassifyImageTask, RefusesWhatMakesNoSense) {
+  ClassifyImageOptions options = small_vit_options();
+  options.batch_size = 5;
+  EXPECT_EQ(refusal(options),
+            "task: batch_size must be even, so that every picture has one to be mixed with, got 5 "
+            "(or set task.mix.probability=0)");
+  options.mix.probability = 0;
+  EXPECT_EQ(refusal(options), "no error");
+  options = small_vit_options();
+  options.data.std = {0.5, 0.5};
+  EXPECT_EQ(refusal(options),
+            "data: std must be three numbers above 0, red, green and blue, got 2 or one that is "
+            "not");
+  options = small_vit_options();
+  small_vit(options).image_size = 18;
+  EXPECT_EQ(refusal(options),
+            "model: image_size must be a multiple of patch_size, got image_size = 18, patch_size = "
+            "4");
+  options = small_vit_options();
+  options.init = "nowhere/model.safetensors";
+  EXPECT_NE(refusal(options).find("nowhere/model.safetensors must be a safetensors file"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace elliptical::tasks
