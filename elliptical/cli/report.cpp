@@ -29,8 +29,7 @@ int report(const Arguments& arguments) {
                  "name of the runs that others are compared with")
       ->capture_default_str();
   std::filesystem::path bench;
-  app.add_option("--bench", bench,
-                 "output of `elliptical bench --what variants --format json`, to be drawn, too");
+  app.add_option("--bench", bench, "JSON of `elliptical bench --what variants`, to be drawn, too");
   app.add_option("--title", options.title, "heading of the report")->capture_default_str();
   if (!parse(app, arguments)) return 0;
 

@@ -16,10 +16,11 @@ struct AttentionVariant {
   std::string name;       ///< of the test case
   std::string attention;  ///< entry of the table
   std::vector<std::string> assignments;
-  bool streams = true;  ///< in a causal model
-  bool leaks = false;   ///< a causal model sees the future through it
-  bool damped = false;  ///< rows of the attention map sum to less than 1
-  bool drops = true;    ///< has probabilities that dropout can drop
+  bool streams = true;        ///< in a causal model
+  bool leaks = false;         ///< a causal model sees the future through it
+  bool leaks_rarely = false;  ///< only where the future changes a choice
+  bool damped = false;        ///< rows of the attention map sum to less than 1
+  bool drops = true;          ///< has probabilities that dropout can drop
   /// What makes gradients those of the function, where by default some of it counts as constant.
   std::vector<std::string> exact_gradient = {};
   bool sums_to_one = true;  ///< a query's weights of values do
