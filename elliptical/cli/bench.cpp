@@ -15,10 +15,10 @@
 #include "elliptical/cli/bench_attack.h"
 #include "elliptical/cli/bench_decode.h"
 #include "elliptical/cli/bench_loader.h"
+#include "elliptical/cli/bench_output.h"
 #include "elliptical/cli/bench_training.h"
 #include "elliptical/cli/bench_variants.h"
 #include "elliptical/cli/bench_vision.h"
-#include "elliptical/cli/machine.h"
 #include "elliptical/cli/table.h"
 
 namespace elliptical::cli {
@@ -95,11 +95,6 @@ std::string verdict(const Comparison& row) {
   return text;
 }
 
-std::string machine_line(const Machine& machine) {
-  return fmt::format("torch {}, SIMD {}, {} threads, {}", machine.torch_version, machine.simd,
-                     machine.num_threads, machine.cpu);
-}
-
 void print_table(const std::vector<Comparison>& comparisons, const Machine& machine) {
   Table table{.columns = {"B,H,N,D", "pass", "peer", "ours ms", "peer ms", "GFLOP/s", "ratio",
                           "median", "must", "target"}};
@@ -145,11 +140,7 @@ nlohmann::ordered_json record(const Comparison& row, const Machine& machine) {
   json["inexact"] = row.inexact.empty() ? nullptr : nlohmann::ordered_json(row.inexact);
   json["skipped"] = ran ? nullptr : nlohmann::ordered_json(row.skipped);
   json["dtype"] = "float32";
-  json["threads"] = machine.num_threads;
-  json["simd"] = machine.simd;
-  json["torch"] = machine.torch_version;
-  json["version"] = ELLIPTICAL_VERSION;
-  json["cpu"] = machine.cpu;
+  add_machine(machine, json);
   return json;
 }
 
@@ -158,11 +149,7 @@ void print_records(const std::vector<Comparison>& comparisons,
                    const std::string& format) {
   auto records = nlohmann::ordered_json::array();
   for (const Comparison& row : comparisons) records.push_back(record(row, machine));
-  if (format == "json") {
-    std::cout << records.dump(2) << "\n";
-    return;
-  }
-  print_csv(std::cout, records_table(records));
+  print_bench_records(records, format);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 
 #include "bench/attack.h"
 #include "elliptical/base/errors.h"
-#include "elliptical/cli/machine.h"
+#include "elliptical/cli/bench_output.h"
 #include "elliptical/cli/table.h"
 
 namespace elliptical::cli {
@@ -34,21 +34,18 @@ bench::AttackCase attack_case(bool quick) {
 nlohmann::ordered_json record(const bench::AttackResult& row,
                               const bench::AttackCase& shape,
                               const Machine& machine) {
-  return {{"what", "attack"},
-          {"attacker", row.attacker},
-          {"pictures", shape.pictures},
-          {"image_size", shape.image_size},
-          {"steps", shape.steps},
-          {"num_parameters", row.num_parameters},
-          {"min_s", row.timing.min},
-          {"median_s", row.timing.median},
-          {"attacks", row.timing.calls},
-          {"dtype", "float32"},
-          {"threads", machine.num_threads},
-          {"simd", machine.simd},
-          {"torch", machine.torch_version},
-          {"version", ELLIPTICAL_VERSION},
-          {"cpu", machine.cpu}};
+  nlohmann::ordered_json record{{"what", "attack"},
+                                {"attacker", row.attacker},
+                                {"pictures", shape.pictures},
+                                {"image_size", shape.image_size},
+                                {"steps", shape.steps},
+                                {"num_parameters", row.num_parameters},
+                                {"min_s", row.timing.min},
+                                {"median_s", row.timing.median},
+                                {"attacks", row.timing.calls},
+                                {"dtype", "float32"}};
+  add_machine(machine, record);
+  return record;
 }
 
 void print_table(const std::vector<bench::AttackResult>& results,
@@ -73,8 +70,7 @@ void print_table(const std::vector<bench::AttackResult>& results,
     }
     table.rows.push_back(std::move(row));
   }
-  std::cout << fmt::format("torch {}, SIMD {}, {} threads, {}\n", machine.torch_version,
-                           machine.simd, machine.num_threads, machine.cpu)
+  std::cout << machine_line(machine) << "\n"
             << fmt::format(
                    "PGD-{} on {} pictures of {} x {} in turns; ratio = time of PyTorch / ours\n\n",
                    shape.steps, shape.pictures, shape.image_size, shape.image_size);
@@ -116,11 +112,7 @@ int bench_attack(const AttackBenchOptions& options) {
   }
   auto records = nlohmann::ordered_json::array();
   for (const bench::AttackResult& row : results) records.push_back(record(row, shape, machine));
-  if (options.format == "json") {
-    std::cout << records.dump(2) << "\n";
-  } else {
-    print_csv(std::cout, records_table(records));
-  }
+  print_bench_records(records, options.format);
   return 0;
 }
 

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/decode.h"
-#include "elliptical/cli/machine.h"
+#include "elliptical/cli/bench_output.h"
 #include "elliptical/cli/table.h"
 
 namespace elliptical::cli {
@@ -24,26 +24,19 @@ int bench_decode(const std::string& format, int repeats, bool quick) {
   const Machine machine = this_machine();
   auto records = nlohmann::ordered_json::array();
   for (const bench::DecodeResult& row : results) {
-    records.push_back({{"what", "decode"},
-                       {"attention", row.attention},
-                       {"vocabulary_size", shape.vocabulary_size},
-                       {"position", row.position},
-                       {"min_s", row.timing.min},
-                       {"median_s", row.timing.median},
-                       {"tokens", row.timing.calls},
-                       {"dtype", "float32"},
-                       {"threads", machine.num_threads},
-                       {"simd", machine.simd},
-                       {"torch", machine.torch_version},
-                       {"version", ELLIPTICAL_VERSION},
-                       {"cpu", machine.cpu}});
+    nlohmann::ordered_json record{{"what", "decode"},
+                                  {"attention", row.attention},
+                                  {"vocabulary_size", shape.vocabulary_size},
+                                  {"position", row.position},
+                                  {"min_s", row.timing.min},
+                                  {"median_s", row.timing.median},
+                                  {"tokens", row.timing.calls},
+                                  {"dtype", "float32"}};
+    add_machine(machine, record);
+    records.push_back(std::move(record));
   }
-  if (format == "json") {
-    std::cout << records.dump(2) << "\n";
-    return 0;
-  }
-  if (format == "csv") {
-    print_csv(std::cout, records_table(records));
+  if (format != "table") {
+    print_bench_records(records, format);
     return 0;
   }
   Table table{.columns = {"attention", "position", "ms/token", "median"}};
@@ -52,8 +45,7 @@ int bench_decode(const std::string& format, int repeats, bool quick) {
                           fmt::format("{:.3f}", 1e3 * row.timing.min),
                           fmt::format("{:.3f}", 1e3 * row.timing.median)});
   }
-  std::cout << fmt::format("torch {}, SIMD {}, {} threads, {}\n", machine.torch_version,
-                           machine.simd, machine.num_threads, machine.cpu)
+  std::cout << machine_line(machine) << "\n"
             << "one more token after so many, with a cache; kinds of attention in turns\n\n";
   print_text(std::cout, table);
   return 0;

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "elliptical/cli/machine.h"
+#include "elliptical/cli/bench_output.h"
 #include "elliptical/cli/table.h"
 #include "elliptical/data/image/augment/augment.h"
 #include "elliptical/data/image/codec.h"
@@ -142,28 +142,22 @@ int bench_loader(const std::string& format, int repeats, bool quick) {
   const Machine machine = this_machine();
   auto records = nlohmann::ordered_json::array();
   for (const Row& row : rows) {
-    records.push_back({{"what", "loader"},
-                       {"workers", row.workers},
-                       {"loader_pictures_per_s", row.loader},
-                       {"step_pictures_per_s", alone},
-                       {"fed_pictures_per_s", row.fed},
-                       {"wait_share", row.wait},
-                       {"batch", problem.batch},
-                       {"side", problem.side},
-                       {"file", fmt::format("{} x {}", problem.file_width, problem.file_height)},
-                       {"repeats", repeats},
-                       {"threads", machine.num_threads},
-                       {"simd", machine.simd},
-                       {"torch", machine.torch_version},
-                       {"version", ELLIPTICAL_VERSION},
-                       {"cpu", machine.cpu}});
+    nlohmann::ordered_json record{
+        {"what", "loader"},
+        {"workers", row.workers},
+        {"loader_pictures_per_s", row.loader},
+        {"step_pictures_per_s", alone},
+        {"fed_pictures_per_s", row.fed},
+        {"wait_share", row.wait},
+        {"batch", problem.batch},
+        {"side", problem.side},
+        {"file", fmt::format("{} x {}", problem.file_width, problem.file_height)},
+        {"repeats", repeats}};
+    add_machine(machine, record);
+    records.push_back(std::move(record));
   }
-  if (format == "json") {
-    std::cout << records.dump(2) << "\n";
-    return 0;
-  }
-  if (format == "csv") {
-    print_csv(std::cout, records_table(records));
+  if (format != "table") {
+    print_bench_records(records, format);
     return 0;
   }
   Table table{.columns = {"workers", "loader/s", "step/s", "step with loader/s", "waiting"}};
@@ -172,8 +166,7 @@ int bench_loader(const std::string& format, int repeats, bool quick) {
                           fmt::format("{:.1f}", alone), fmt::format("{:.1f}", row.fed),
                           fmt::format("{:.0f} %", 100 * row.wait)});
   }
-  std::cout << fmt::format("torch {}, SIMD {}, {} threads, {}\n", machine.torch_version,
-                           machine.simd, machine.num_threads, machine.cpu)
+  std::cout << machine_line(machine) << "\n"
             << fmt::format(
                    "pictures a second; JPEG files of {} x {}, augmented to {} x {}, batches of {}; "
                    "steps of DeiT-tiny, forward and backward\n\n",

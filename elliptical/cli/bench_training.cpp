@@ -13,7 +13,7 @@
 
 #include "bench/training.h"
 #include "elliptical/base/errors.h"
-#include "elliptical/cli/machine.h"
+#include "elliptical/cli/bench_output.h"
 #include "elliptical/cli/table.h"
 
 namespace elliptical::cli {
@@ -80,23 +80,20 @@ void print_ratios(const std::vector<TrainingResult>& results, bool quick) {
 }
 
 nlohmann::ordered_json record(const TrainingResult& row, const Machine& machine) {
-  return {{"what", "training"},
-          {"trainer", row.trainer},
-          {"vocabulary_size", row.shape.vocabulary_size},
-          {"batch", row.shape.batch},
-          {"window", row.shape.window},
-          {"num_parameters", row.num_parameters},
-          {"tokens_per_second", row.tokens_per_second()},
-          {"min_s", row.timing.min},
-          {"median_s", row.timing.median},
-          {"steps", row.timing.calls},
-          {"loss", row.loss},
-          {"dtype", "float32"},
-          {"threads", machine.num_threads},
-          {"simd", machine.simd},
-          {"torch", machine.torch_version},
-          {"version", ELLIPTICAL_VERSION},
-          {"cpu", machine.cpu}};
+  nlohmann::ordered_json record{{"what", "training"},
+                                {"trainer", row.trainer},
+                                {"vocabulary_size", row.shape.vocabulary_size},
+                                {"batch", row.shape.batch},
+                                {"window", row.shape.window},
+                                {"num_parameters", row.num_parameters},
+                                {"tokens_per_second", row.tokens_per_second()},
+                                {"min_s", row.timing.min},
+                                {"median_s", row.timing.median},
+                                {"steps", row.timing.calls},
+                                {"loss", row.loss},
+                                {"dtype", "float32"}};
+  add_machine(machine, record);
+  return record;
 }
 
 void print_table(const std::vector<TrainingResult>& results, const Machine& machine, bool quick) {
@@ -111,8 +108,7 @@ void print_table(const std::vector<TrainingResult>& results, const Machine& mach
                           fmt::format("{:.3f}", row.timing.min), fmt::format("{:.3f}", row.loss)});
   }
   std::cout
-      << fmt::format("torch {}, SIMD {}, {} threads, {}\n", machine.torch_version, machine.simd,
-                     machine.num_threads, machine.cpu)
+      << machine_line(machine) << "\n"
       << "steps of the language model in turns; ratio = time of the other / ours, minimum\n\n";
   print_text(std::cout, table);
   print_ratios(results, quick);
@@ -155,11 +151,7 @@ int bench_training(const TrainingBenchOptions& options) {
   }
   auto records = nlohmann::ordered_json::array();
   for (const TrainingResult& row : results) records.push_back(record(row, machine));
-  if (options.format == "json") {
-    std::cout << records.dump(2) << "\n";
-  } else {
-    print_csv(std::cout, records_table(records));
-  }
+  print_bench_records(records, options.format);
   return 0;
 }
 

@@ -8,7 +8,7 @@
 
 #include "bench/variants.h"
 #include "elliptical/base/errors.h"
-#include "elliptical/cli/machine.h"
+#include "elliptical/cli/bench_output.h"
 #include "elliptical/cli/table.h"
 #include "elliptical/nn/attention/attention.h"
 
@@ -78,11 +78,7 @@ nlohmann::ordered_json record(const VariantResult& row,
   }
   r["memory_exponent"] = measured ? if_measured(bench::growth_exponent(row.memory)) : nullptr;
   r["dtype"] = "float32";
-  r["threads"] = machine.num_threads;
-  r["simd"] = machine.simd;
-  r["torch"] = machine.torch_version;
-  r["version"] = ELLIPTICAL_VERSION;
-  r["cpu"] = machine.cpu;
+  add_machine(machine, r);
   return r;
 }
 
@@ -115,8 +111,7 @@ void print_table(const std::vector<VariantResult>& results,
     cells.push_back(fmt::format("{:.2f}", bench::growth_exponent(row.memory)));
     table.rows.push_back(std::move(cells));
   }
-  std::cout << fmt::format("torch {}, SIMD {}, {} threads, {}\n", machine.torch_version,
-                           machine.simd, machine.num_threads, machine.cpu)
+  std::cout << machine_line(machine) << "\n"
             << fmt::format(
                    "training steps of a language model ({} layers, width {}, {} heads, batch {} x "
                    "{}) in turns; peak memory\nof forward and backward of one layer over so many "
@@ -156,11 +151,7 @@ int bench_variants(const VariantsBenchOptions& options) {
   for (const VariantResult& row : results) {
     records.push_back(record(row, softmax, shape, lengths, machine));
   }
-  if (options.format == "json") {
-    std::cout << records.dump(2) << "\n";
-  } else {
-    print_csv(std::cout, records_table(records));
-  }
+  print_bench_records(records, options.format);
   return 0;
 }
 

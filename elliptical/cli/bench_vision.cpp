@@ -13,7 +13,7 @@
 
 #include "bench/vision.h"
 #include "elliptical/base/errors.h"
-#include "elliptical/cli/machine.h"
+#include "elliptical/cli/bench_output.h"
 #include "elliptical/cli/table.h"
 
 namespace elliptical::cli {
@@ -71,22 +71,20 @@ void print_ratios(const std::vector<VisionResult>& results) {
 nlohmann::ordered_json record(const VisionResult& row,
                               const VisionCase& shape,
                               const Machine& machine) {
-  return {{"what", "vision"},
-          {"pass", to_string(row.pass)},
-          {"runner", row.runner},
-          {"batch", shape.batch},
-          {"image_size", shape.image_size},
-          {"num_parameters", row.num_parameters},
-          {"images_per_second", static_cast<double>(shape.batch) / row.timing.min},
-          {"min_s", row.timing.min},
-          {"median_s", row.timing.median},
-          {"calls", row.timing.calls},
-          {"dtype", "float32"},
-          {"threads", machine.num_threads},
-          {"simd", machine.simd},
-          {"torch", machine.torch_version},
-          {"version", ELLIPTICAL_VERSION},
-          {"cpu", machine.cpu}};
+  nlohmann::ordered_json record{
+      {"what", "vision"},
+      {"pass", to_string(row.pass)},
+      {"runner", row.runner},
+      {"batch", shape.batch},
+      {"image_size", shape.image_size},
+      {"num_parameters", row.num_parameters},
+      {"images_per_second", static_cast<double>(shape.batch) / row.timing.min},
+      {"min_s", row.timing.min},
+      {"median_s", row.timing.median},
+      {"calls", row.timing.calls},
+      {"dtype", "float32"}};
+  add_machine(machine, record);
+  return record;
 }
 
 void print_table(const std::vector<VisionResult>& results,
@@ -100,8 +98,7 @@ void print_table(const std::vector<VisionResult>& results,
          fmt::format("{:.1f}", batch / row.timing.min),
          fmt::format("{:.1f}", batch / row.timing.median), fmt::format("{:.4f}", row.timing.min)});
   }
-  std::cout << fmt::format("torch {}, SIMD {}, {} threads, {}\n", machine.torch_version,
-                           machine.simd, machine.num_threads, machine.cpu)
+  std::cout << machine_line(machine) << "\n"
             << fmt::format(
                    "vision transformer, {} pictures of {} x {} in turns; ratio = time of "
                    "the other / ours, minimum\n\n",
@@ -143,11 +140,7 @@ int bench_vision(const VisionBenchOptions& options) {
   }
   auto records = nlohmann::ordered_json::array();
   for (const VisionResult& row : results) records.push_back(record(row, shape, machine));
-  if (options.format == "json") {
-    std::cout << records.dump(2) << "\n";
-  } else {
-    print_csv(std::cout, records_table(records));
-  }
+  print_bench_records(records, options.format);
   return 0;
 }
 
