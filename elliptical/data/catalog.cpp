@@ -169,13 +169,16 @@ const DataSet& find_data_set(const std::string& name) {
   throw ConfigError("data: " + unknown_name(name, names));
 }
 
-std::vector<fs::path> data_places(const std::string& name) {
-  const char* own = find_data_set(name).folder;
+std::vector<fs::path> folder_places(const std::string& folder) {
   std::vector<fs::path> places;
-  const char* folder = std::getenv("ELLIPTICAL_DATA");
-  if (folder != nullptr && *folder != '\0') places.push_back(fs::path(folder) / own);
-  places.push_back(fs::path("data") / own);
+  const char* own = std::getenv("ELLIPTICAL_DATA");
+  if (own != nullptr && *own != '\0') places.push_back(fs::path(own) / folder);
+  places.push_back(fs::path("data") / folder);
   return places;
+}
+
+std::vector<fs::path> data_places(const std::string& name) {
+  return folder_places(find_data_set(name).folder);
 }
 
 std::optional<fs::path> locate_data(const std::string& name) {

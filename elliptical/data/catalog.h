@@ -58,7 +58,10 @@ const std::vector<DataSet>& catalog();
 /// The entry of that name; ConfigError with the nearest names when there is none.
 const DataSet& find_data_set(const std::string& name);
 
-/// Where a data set may lie, in the order of the search.
+/// Where a folder of data or weights may lie, in the order of the search.
+std::vector<std::filesystem::path> folder_places(const std::string& folder);
+
+/// The same for a data set.
 std::vector<std::filesystem::path> data_places(const std::string& name);
 
 /// The first of these places that is a folder, or nothing.

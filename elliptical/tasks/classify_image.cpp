@@ -104,7 +104,7 @@ void ClassifyImageTask::build(int64_t num_classes, uint64_t seed) {
   std_ = channel_tensor(statistics.std);
   model_ = models::make_image_model(options_.model, num_classes);
   model_->initialize(seed);
-  if (!options_.init.empty()) load_pretrained(*model_, weights_place(options_.init));
+  if (!options_.init.empty()) load_pretrained(*model_, options_.init);
   if (options_.teacher.kind != TeacherKind::kNone) {
     const auto* vit = dynamic_cast<const models::VitOptions*>(&options_.model_options());
     if (vit == nullptr || !vit->distilled) {

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 
 #include "elliptical/base/errors.h"
 
@@ -54,24 +53,6 @@ std::shared_ptr<const data::ImageSet> open_pictures(const std::string& name,
 
 at::Tensor channel_tensor(const std::array<double, 3>& values) {
   return at::tensor({values[0], values[1], values[2]}).to(at::kFloat).reshape({3, 1, 1});
-}
-
-std::string weights_place(const std::string& place) {
-  namespace fs = std::filesystem;
-  const fs::path checkpoints = fs::path(place) / "checkpoints";
-  if (!fs::is_directory(checkpoints)) return place;
-  int64_t newest = -1;
-  for (const fs::directory_entry& entry : fs::directory_iterator(checkpoints)) {
-    const std::string name = entry.path().filename().string();
-    int64_t step = -1;
-    if (std::sscanf(name.c_str(), "step-%ld", &step) == 1 &&
-        name == "step-" + std::to_string(step)) {
-      newest = std::max(newest, step);
-    }
-  }
-  if (newest < 0)
-    throw DataError(place + ": must have a checkpoint to read weights from, has none");
-  return (checkpoints / ("step-" + std::to_string(newest)) / "model.safetensors").string();
 }
 
 data::Image evaluation_view(const data::Image& picture,

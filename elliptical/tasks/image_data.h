@@ -46,10 +46,6 @@ std::shared_ptr<const data::ImageSet> open_pictures(const std::string& name,
 /// Numbers of the channels as (3, 1, 1).
 at::Tensor channel_tensor(const std::array<double, 3>& values);
 
-/// Where weights are read from: for a run folder, those of its newest checkpoint; anything else is
-/// itself a place (tasks/pretrained.h).
-std::string weights_place(const std::string& place);
-
 /// The part of a picture that a model sees in evaluation: the shorter side becomes
 /// image_size / crop_ratio, then the square in the middle.
 data::Image evaluation_view(const data::Image& picture,

@@ -3,12 +3,14 @@
 
 #include <torch/torch.h>
 
-#include <cstdlib>
+#include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 
 #include "elliptical/base/errors.h"
 #include "elliptical/base/safetensors.h"
+#include "elliptical/data/catalog.h"
 #include "elliptical/data/packed_weights.h"
 #include "elliptical/models/weights.h"
 
@@ -55,18 +57,36 @@ std::map<std::string, at::Tensor> read_packed(const fs::path& folder) {
   return weights;
 }
 
+/// The weights of the newest checkpoint of a run.
+fs::path newest_weights(const fs::path& run) {
+  int64_t newest = -1;
+  for (const fs::directory_entry& entry : fs::directory_iterator(run / "checkpoints")) {
+    const std::string name = entry.path().filename().string();
+    int64_t step = -1;
+    if (std::sscanf(name.c_str(), "step-%ld", &step) == 1 &&
+        name == "step-" + std::to_string(step)) {
+      newest = std::max(newest, step);
+    }
+  }
+  if (newest < 0) {
+    throw DataError(run.string() + ": must have a checkpoint to read weights from, has none");
+  }
+  return run / "checkpoints" / ("step-" + std::to_string(newest)) / "model.safetensors";
+}
+
 fs::path locate(const std::string& place) {
+  if (fs::is_directory(fs::path(place) / "checkpoints")) return newest_weights(place);
   if (fs::exists(place)) return place;
   if (place.find('/') == std::string::npos) {
-    // As data sets are; weights are none of them.
-    const char* own = std::getenv("ELLIPTICAL_DATA");
-    if (own != nullptr && fs::is_directory(fs::path(own) / place)) return fs::path(own) / place;
-    if (fs::is_directory(fs::path("data") / place)) return fs::path("data") / place;
+    for (const fs::path& folder : data::folder_places(place)) {
+      if (fs::is_directory(folder)) return folder;
+    }
   }
-  throw SetupError("weights: " + place +
-                   " must be a safetensors file, a folder of packed weights or the name of one "
-                   "below $ELLIPTICAL_DATA, is none (tools/convert_weights.py makes safetensors of "
-                   ".pth files)");
+  throw SetupError(
+      "weights: " + place +
+      " must be a safetensors file, a run, a folder of packed weights or the name of one "
+      "below $ELLIPTICAL_DATA, is none (tools/convert_weights.py makes safetensors of "
+      ".pth files)");
 }
 
 }  // namespace

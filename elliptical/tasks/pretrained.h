@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Pretrained weights of models of pictures, from where they lie: a safetensors file, or a folder of
-// half floats with a table (data/packed_weights.h). A name without a slash that is no file is
-// looked for where data sets are: "deit-tiny".
+// Pretrained weights of models of pictures, from where they lie: a safetensors file, a run folder
+// (its newest checkpoint), or a folder of half floats with a table (data/packed_weights.h). A name
+// without a slash that is no file is looked for where data sets are: "deit-tiny".
 #pragma once
 
 #include <ATen/core/Tensor.h>

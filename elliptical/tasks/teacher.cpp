@@ -102,7 +102,7 @@ Teacher::Teacher(const TeacherOptions& options, int64_t num_classes, int64_t ima
   std_ = channel_tensor(statistics.std);
   model_ = models::make_image_model(chosen, num_classes);
   model_->initialize(0);
-  const std::string source = weights_place(options.weights);
+  const std::string& source = options.weights;
   for (const auto& [name, tensor] : read_weights(source)) {
     const bool is_head = name == "head.weight" && tensor.size(0) != num_classes;
     if (!is_head) continue;

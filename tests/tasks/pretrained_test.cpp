@@ -49,10 +49,11 @@ TEST(Pretrained, ReadsSafetensorsOfAnyFloatingType) {
 }
 
 TEST(Pretrained, SaysWhereItLooked) {
-  EXPECT_EQ(error_message<SetupError>([] { read_weights("no-such-weights"); }),
-            "weights: no-such-weights must be a safetensors file, a folder of packed weights or "
-            "the name of one below $ELLIPTICAL_DATA, is none (tools/convert_weights.py makes "
-            "safetensors of .pth files)");
+  EXPECT_EQ(
+      error_message<SetupError>([] { read_weights("no-such-weights"); }),
+      "weights: no-such-weights must be a safetensors file, a run, a folder of packed weights or "
+      "the name of one below $ELLIPTICAL_DATA, is none (tools/convert_weights.py makes "
+      "safetensors of .pth files)");
   const TemporaryFolder folder;
   EXPECT_EQ(error_message<DataError>([&] { read_weights(folder.path().string()); }),
             folder.path().string() +
