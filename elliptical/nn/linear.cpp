@@ -3,6 +3,8 @@
 
 #include <torch/torch.h>
 
+#include "elliptical/ops/linear.h"
+
 namespace elliptical::nn {
 
 Linear::Linear(int64_t in_dim, int64_t out_dim, bool with_bias)
@@ -11,7 +13,7 @@ Linear::Linear(int64_t in_dim, int64_t out_dim, bool with_bias)
 }
 
 at::Tensor Linear::forward(const at::Tensor& x) const {
-  return bias.defined() ? at::linear(x, weight, bias) : product(x);
+  return bias.defined() ? ops::linear(x, weight, bias) : product(x);
 }
 
 at::Tensor Linear::product(const at::Tensor& x) const { return at::linear(x, weight); }

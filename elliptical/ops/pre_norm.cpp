@@ -8,6 +8,7 @@
 
 #include "elliptical/ops/feedforward_impl.h"
 #include "elliptical/ops/fused_function_impl.h"
+#include "elliptical/ops/packed_weight_impl.h"
 #include "elliptical/ops/pre_norm_impl.h"
 #include "elliptical/ops/shape_text_impl.h"
 
@@ -84,8 +85,10 @@ at::Tensor gelu_feed_forward(const at::Tensor& x,
                              const at::Tensor& down,
                              const at::Tensor& down_bias) {
   check_gelu_feed_forward(x, up, up_bias, down, down_bias);
-  return fused_layer_applies(x) ? gelu_feed_forward_fused(x, up, up_bias, down, down_bias)
-                                : gelu_feed_forward_composite(x, up, up_bias, down, down_bias);
+  const bool has_rows = x.size(-1) > 0 && x.numel() >= kFewestRows * x.size(-1);
+  return fused_layer_applies(x) && has_rows
+             ? gelu_feed_forward_fused(x, up, up_bias, down, down_bias)
+             : gelu_feed_forward_composite(x, up, up_bias, down, down_bias);
 }
 
 at::Tensor gelu_feed_forward_composite(const at::Tensor& x,

@@ -3,7 +3,7 @@
 // What stands around the matrix products of a pre-norm block, each one autograd node:
 //
 //   residual_norm      sum = residual + f x,  normed = norm(sum) * weight + norm_bias
-//   gelu_feed_forward  y = gelu(x up^T + up_bias) down^T + down_bias, in chunks of rows
+//   gelu_feed_forward  y = gelu(x up^T + up_bias) down^T + down_bias, in blocks of rows
 //
 // f is a factor for each sample (stochastic depth). gelu is the exact one, x (1 + erf(x / sqrt(2)))
 // / 2. float32 on the CPU runs fused; everything else takes the composite path, which is also the
@@ -35,8 +35,8 @@ NormedSum residual_norm_composite(const at::Tensor& x,
                                   double eps);
 
 /// x (..., C), up (F, C), up_bias (F), down (C, F), down_bias (C). The hidden layer is made and
-/// used a chunk of rows at a time, so that it is in the cache in between; without gradient it is
-/// not kept.
+/// used a block of rows at a time, so that it is in the cache in between; without gradient it is
+/// not kept. Few rows take the composite path, where products need no packing.
 at::Tensor gelu_feed_forward(const at::Tensor& x,
                              const at::Tensor& up,
                              const at::Tensor& up_bias,

@@ -6,10 +6,10 @@
 #include <ATen/TensorOperators.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "elliptical/kernels/gelu.h"
+#include "elliptical/kernels/gelu_mlp.h"
 #include "elliptical/ops/chunks_impl.h"
 #include "elliptical/ops/fused_function_impl.h"
-#include "elliptical/ops/parallel_impl.h"
+#include "elliptical/ops/packed_weight_impl.h"
 #include "elliptical/ops/pre_norm_impl.h"
 
 namespace elliptical::ops {
@@ -106,21 +106,24 @@ class GeluFeedForward : public torch::autograd::Function<GeluFeedForward> {
                             const at::Tensor& down_bias,
                             bool need_gradient) {
     const int64_t C = x.size(-1), F = up.size(0);
-    const at::Tensor rows = x.reshape({C == 0 ? 0 : -1, C}), bias = up_bias.contiguous();
+    const at::Tensor rows = x.reshape({-1, C}).contiguous(), bias = up_bias.contiguous(),
+                     last_bias = down_bias.contiguous();
     const int64_t T = rows.size(0);
     const at::Tensor y = at::empty({T, C}, rows.options());
-    // z = x up^T + up_bias is what the backward needs; gelu(z) lives for a chunk.
+    // z = x up^T + up_bias is what the backward needs; gelu(z) lives for a block of rows.
     const at::Tensor z = at::empty({need_gradient ? T : 0, F}, rows.options());
-    const at::Tensor buffer = at::empty({std::min(T, chunk_rows(F)), F}, rows.options());
-    for_chunks(T, F, [&](int64_t begin, int64_t count) {
-      at::Tensor hidden = buffer.narrow(0, 0, count);
-      at::Tensor product = need_gradient ? z.narrow(0, begin, count) : hidden;
-      at::mm_out(product, rows.narrow(0, begin, count), up.t());
-      kernels::bias_gelu_forward({count, F}, write(product), read(bias), need_gradient,
-                                 write(hidden), torch_parallel_for);
-      at::Tensor out = y.narrow(0, begin, count);
-      at::addmm_out(out, down_bias, hidden, down.t());
-    });
+    const at::Tensor packed_up = packed(up.t()), packed_down = packed(down.t());
+    kernels::gelu_mlp_forward({.rows = T,
+                               .C = C,
+                               .F = F,
+                               .x = read(rows),
+                               .up = read(packed_up),
+                               .up_bias = read(bias),
+                               .down = read(packed_down),
+                               .down_bias = read(last_bias),
+                               .z = need_gradient ? write(z) : nullptr,
+                               .y = write(y)},
+                              torch_parallel_for);
     ctx->save_for_backward({rows, up, down, z});
     ctx->saved_data["shape"] = x.sizes();
     return y.view(x.sizes());
@@ -131,31 +134,50 @@ class GeluFeedForward : public torch::autograd::Function<GeluFeedForward> {
     const variable_list saved = ctx->get_saved_variables();
     const at::Tensor &x = saved[0], &up = saved[1], &down = saved[2], &z = saved[3];
     const int64_t T = x.size(0), C = x.size(1), F = up.size(0);
-    const at::Tensor dy = above[0].reshape({T, C});
-    at::Tensor dx = at::empty({T, C}, x.options()), d_up = at::empty_like(up),
-               d_down = at::empty_like(down), d_bias = at::zeros({F}, x.options());
+    const at::Tensor dy = above[0].reshape({T, C}).contiguous();
+    const at::Tensor packed_up = packed(up), packed_down = packed(down);
+    const at::Tensor dx = at::empty({T, C}, x.options());
+    const auto layer = [&](int64_t begin, int64_t count, float* dz, float* hidden) {
+      kernels::gelu_mlp_backward({.rows = count,
+                                  .C = C,
+                                  .F = F,
+                                  .dy = read(dy) + begin * C,
+                                  .z = read(z) + begin * F,
+                                  .down = read(packed_down),
+                                  .up = read(packed_up),
+                                  .dx = write(dx) + begin * C,
+                                  .dz = dz,
+                                  .hidden = hidden},
+                                 torch_parallel_for);
+    };
+    const auto shape = ctx->saved_data["shape"].toIntVector();
+    if (!needs_parameters(ctx)) {  // somebody changes the input alone, as attacks do
+      layer(0, T, nullptr, nullptr);
+      return {dx.view(shape), {}, {}, {}, {}, {}};
+    }
+    const at::Tensor d_up = at::empty({F, C}, x.options()), d_down = at::empty({C, F}, x.options()),
+                     d_bias = at::zeros({F}, x.options());
     const int64_t rows = std::min(T, chunk_rows(F));
-    const at::Tensor gradients = at::empty({rows, F}, x.options()),
-                     values = at::empty({rows, F}, x.options()),
-                     chunk_bias = at::empty({F}, x.options());
-    if (T == 0) d_up.zero_(), d_down.zero_();
+    const at::Tensor dz_buffer = at::empty({rows, F}, x.options()),
+                     hidden_buffer = at::empty({rows, F}, x.options());
     for_chunks(T, F, [&](int64_t begin, int64_t count) {
-      const at::Tensor above_rows = dy.narrow(0, begin, count);
-      at::Tensor dz = gradients.narrow(0, 0, count);
-      const at::Tensor hidden = values.narrow(0, 0, count);
-      const auto add_product = [&](at::Tensor& sum, const at::Tensor& a, const at::Tensor& b) {
-        begin == 0 ? at::mm_out(sum, a, b) : at::addmm_out(sum, sum, a, b);
-      };
-      at::mm_out(dz, above_rows, down);
-      kernels::bias_gelu_backward({count, F}, read(dz), read(z.narrow(0, begin, count)),
-                                  write(hidden), write(dz), write(chunk_bias), torch_parallel_for);
-      d_bias.add_(chunk_bias);
-      add_product(d_down, above_rows.t(), hidden);
-      add_product(d_up, dz.t(), x.narrow(0, begin, count));
-      at::Tensor dx_rows = dx.narrow(0, begin, count);
-      at::mm_out(dx_rows, dz, up);
+      const at::Tensor dz = dz_buffer.narrow(0, 0, count),
+                       hidden = hidden_buffer.narrow(0, 0, count);
+      layer(begin, count, write(dz), write(hidden));
+      gradient_product(dy.narrow(0, begin, count), hidden, d_down, begin > 0);
+      gradient_product(dz, x.narrow(0, begin, count), d_up, begin > 0);
+      d_bias.add_(column_sums(dz));
     });
-    return {dx.view(ctx->saved_data["shape"].toIntVector()), d_up, d_bias, d_down, dy.sum(0), {}};
+    return {dx.view(shape), d_up, d_bias, d_down, column_sums(dy), {}};
+  }
+
+ private:
+  /// Whether anything but x has a gradient.
+  static bool needs_parameters(AutogradContext* ctx) {
+    for (size_t i = 1; i <= 4; ++i) {
+      if (ctx->needs_input_grad(i)) return true;
+    }
+    return false;
   }
 };
 

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+//
+// A block of rows times a packed matrix, in one thread: what products and layers around products
+// are made of. Panels are two vectors wide, so that a panel of a few hundred rows stays in the
+// first-level cache while the tiles of a block pass over it.
+// Included once per SIMD target (Highway's -inl.h convention).
+
+#if defined(ELLIPTICAL_KERNELS_PRODUCT_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ELLIPTICAL_KERNELS_PRODUCT_INL_H_
+#undef ELLIPTICAL_KERNELS_PRODUCT_INL_H_
+#else
+#define ELLIPTICAL_KERNELS_PRODUCT_INL_H_
+#endif
+
+#include <algorithm>
+#include <cstdint>
+
+#include "elliptical/kernels/tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace elliptical::kernels {
+namespace HWY_NAMESPACE {
+
+/// Columns of a panel.
+inline constexpr int64_t kPanel = 2 * kLanes;
+/// Rows that a task multiplies: a multiple of every tile's height, and few enough that the rows
+/// of all operands stay in the second-level cache.
+inline constexpr int64_t kBlockRows = 48;
+
+/// out[r, 0..columns) += sum_k a[r, k] panel[k, :], for at most kPanel columns; all of a row of
+/// the panel is read.
+HWY_INLINE void AddPanel(int64_t rows,
+                         Scalars a,
+                         int64_t K,
+                         const float* panel,
+                         int64_t ld_panel,
+                         int64_t columns,
+                         float* out,
+                         int64_t ldo) {
+  const int64_t depth[] = {K, K};
+  if (columns > kLanes) {
+    Product<kTileRows[1], 2, Into::kSum>(rows, a, panel, ld_panel, depth, nullptr, out, ldo,
+                                         columns - kLanes);
+  } else {
+    Product<kTileRows[0], 1, Into::kSum>(rows, a, panel, ld_panel, depth, nullptr, out, ldo,
+                                         columns);
+  }
+}
+
+/// out[r, n] = bias[n] + sum_k a[r, k] b[k, n] with packed b; bias may be null.
+inline void MultiplyBlock(int64_t rows,
+                          int64_t K,
+                          int64_t N,
+                          const float* a,
+                          const float* packed,
+                          const float* bias,
+                          float* out) {
+  for (int64_t r = 0; r < rows; ++r) {
+    bias ? std::copy_n(bias, N, out + r * N) : std::fill_n(out + r * N, N, 0.0f);
+  }
+  for (int64_t n = 0; n < N; n += kPanel) {
+    AddPanel(rows, {a, K, 1}, K, packed + n * K, kPanel, std::min(kPanel, N - n), out + n, N);
+  }
+}
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace HWY_NAMESPACE
+}  // namespace elliptical::kernels
+HWY_AFTER_NAMESPACE();
+
+#endif
