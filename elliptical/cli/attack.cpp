@@ -11,6 +11,7 @@
 #include "elliptical/cli/progress_printer.h"
 #include "elliptical/cli/session.h"
 #include "elliptical/run/attack_evaluation.h"
+#include "elliptical/run/attack_pictures.h"
 #include "elliptical/run/signals.h"
 #include "elliptical/run/tensor_files.h"
 
@@ -28,7 +29,8 @@ run::NamedTensors concatenated(const tasks::Dump& dump) {
 int attack(const Arguments& arguments) {
   CLI::App app(
       "Robust accuracy of a run's newest checkpoint. A run that was stopped goes on with the same "
-      "command; finished batches are in attacks.jsonl of the run.",
+      "command; finished batches are in attacks.jsonl of the run, some pictures of a strict attack "
+      "in attack.safetensors, for the report.",
       "attack");
   std::filesystem::path folder, dump_path;
   run::AttackWords words;
@@ -86,6 +88,7 @@ int attack(const Arguments& arguments) {
   }
   const run::SignalGuard signals;
   tasks::Dump dump;
+  std::vector<std::string> class_names;
   const std::vector<Record> records = run::evaluate_attacks(
       {.task = *loaded.task,
        .eval_options = *eval_options,
@@ -94,11 +97,12 @@ int attack(const Arguments& arguments) {
        .state = loaded.paths.attacks(),
        .program = kProgram,
        .hooks = printer.hooks(),
-       .dump = dump_path.empty() ? nullptr : &dump});
+       .dump = dump_path.empty() ? nullptr : &dump,
+       .class_names = &class_names,
+       .pictures = dump_path.empty() ? loaded.paths.attack_pictures() : ""});
   if (!dump_path.empty()) {
-    run::replace_tensors(
-        dump_path, concatenated(dump),
-        {{"attack", words.attacks}, {"eps", words.eps}, {"profile", words.profile}});
+    run::replace_tensors(dump_path, concatenated(dump),
+                         run::attack_metadata(plan.cases.front(), plan.profile, class_names));
   }
   RecordWriter writer(loaded.paths.records());
   for (const Record& record : records) writer.append(record);

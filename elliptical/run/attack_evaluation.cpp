@@ -11,6 +11,7 @@
 #include "elliptical/base/config.h"
 #include "elliptical/base/errors.h"
 #include "elliptical/base/sha256.h"
+#include "elliptical/run/attack_pictures.h"
 #include "elliptical/run/attack_records.h"
 #include "elliptical/run/attack_state.h"
 #include "elliptical/run/model_guards.h"
@@ -66,6 +67,9 @@ class AttackLoop {
     const std::unique_ptr<tasks::EvalSet> set = request_.task.eval_set(request_.eval_options);
     AttackState state(request_.state, request_.hooks.notice);
     const std::vector<std::string> digests = case_digests();
+    const std::vector<std::string> class_names = set->class_names();
+    if (request_.class_names != nullptr) *request_.class_names = class_names;
+    AttackPictureFile pictures(request_.pictures, plan_, digests, class_names);
     std::vector<AttackScore> totals(plan_.cases.size());
     num_batches_ = set->size();
     start_ = Clock::now();
@@ -79,13 +83,22 @@ class AttackLoop {
         stop_if_asked();
         const AttackScore* known =
             request_.dump == nullptr ? state.find(digests[i], b, num_pictures_) : nullptr;
-        AttackScore score = known != nullptr ? *known : attack_batch(i);
-        if (known == nullptr) state.append(digests[i], b, score);
+        const bool is_shown = pictures.wants(i), is_attacked = known == nullptr || is_shown;
+        tasks::Dump shown;
+        AttackScore score;
+        if (is_attacked) score = attack_batch(i, is_shown ? &shown : request_.dump);
+        if (known != nullptr) {
+          score = *known;
+        } else {
+          state.append(digests[i], b, score);
+        }
+        if (is_shown) pictures.add(shown);
         totals[i].add(score);
-        end_case(i, known != nullptr);
+        end_case(i, !is_attacked);
       }
       first_ += num_pictures_;
     }
+    pictures.finish();
     Labels labels = request_.labels;
     labels.merge(set->labels());
     labels.merge(request_.task.labels());
@@ -139,7 +152,7 @@ class AttackLoop {
     return {.eps = each.eps, .low = at::scalar_tensor(0.0), .high = at::scalar_tensor(1.0)};
   }
 
-  AttackScore attack_batch(size_t i) {
+  AttackScore attack_batch(size_t i, tasks::Dump* dump) {
     const auto start = Clock::now();
     const AttackCase& each = plan_.cases[i];
     const attack::LogitsFn logits = logits_of_case(i);
@@ -157,13 +170,12 @@ class AttackLoop {
          .clean_logits = *clean},
         threat(each), &findings);
     const at::Tensor attacked = attack::plain_logits(logits, adversarial);
-    if (request_.dump != nullptr) {
-      tasks::Dump& dump = *request_.dump;
-      dump["clean"].push_back(x_);
-      dump["adversarial"].push_back(adversarial);
-      dump["labels"].push_back(labels_);
-      dump["clean_logits"].push_back(*clean);
-      dump["adversarial_logits"].push_back(attacked);
+    if (dump != nullptr) {
+      (*dump)["clean"].push_back(x_);
+      (*dump)["adversarial"].push_back(adversarial);
+      (*dump)["labels"].push_back(labels_);
+      (*dump)["clean_logits"].push_back(*clean);
+      (*dump)["adversarial_logits"].push_back(attacked);
     }
     AttackScore score{.count = num_pictures_,
                       .clean_top1 = count_true(attack::is_correct(*clean, labels_)),

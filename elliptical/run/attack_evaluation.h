@@ -29,6 +29,11 @@ struct AttackRequest {
   /// adversarial_logits. Pictures are pixels in the strict profile, normalized in the published
   /// one. No finished batch is used.
   tasks::Dump* dump = nullptr;
+  std::vector<std::string>* class_names = nullptr;  ///< if given, what the data call their labels
+  /// If given, the first pictures of one case are left there (attack_pictures.h). Batches of that
+  /// case are attacked again where they are finished and the file is missing or of another case;
+  /// what is known about them stays.
+  std::filesystem::path pictures = {};
 };
 
 /// Throws UsageError where a task has no pictures, Interrupted after a signal. The model is left in

@@ -8,6 +8,7 @@
 //     lock            held while a process works on the run
 //     checkpoints/    step-N/ each (checkpoint.h)
 //     snapshot.safetensors  what the model does on one small input, after `eval`
+//     attack.safetensors    pictures before and after an attack, after `attack`
 // The lock belongs to the open file, so it ends with the process that holds it, however that ends.
 #pragma once
 
@@ -29,6 +30,7 @@ struct RunPaths {
   fs::path lock() const { return folder / "lock"; }
   fs::path checkpoints() const { return folder / "checkpoints"; }
   fs::path snapshot() const { return folder / "snapshot.safetensors"; }
+  fs::path attack_pictures() const { return folder / "attack.safetensors"; }
   /// What records call the run: the folder's own name.
   std::string name() const;
 };

@@ -50,6 +50,7 @@ class ImageEvalSet : public EvalSet {
   /// input (B, 3, S, S), target (B) labels, category (B) pass * num_pictures() + number.
   Batch get(int64_t index) const override { return loader_->get(index); }
   std::map<std::string, LabelValue> labels() const override { return labels_; }
+  std::vector<std::string> class_names() const override { return set_->class_names(); }
 
   /// One reading of all pictures, with one kind of damage or with none.
   struct Pass {

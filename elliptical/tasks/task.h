@@ -72,6 +72,8 @@ class EvalSet {
   /// Labels for the records: split, perturbation, rate, realised rate, seed, method, profile, ...
   virtual std::map<std::string, LabelValue> labels() const = 0;
 };
+  /// Of the targets, where these are numbers of classes.
+  virtual std::vector<std::string> class_names() const { return {}; }
 
 class Task {
  public:

@@ -27,6 +27,11 @@ class ToyPictureSet : public tasks::EvalSet {
             .num_units = count};
   }
   std::map<std::string, LabelValue> labels() const override { return {{"split", options_.split}}; }
+  std::vector<std::string> class_names() const override {
+    std::vector<std::string> names;
+    for (int64_t k = 0; k < kClasses; ++k) names.push_back("toy " + std::to_string(k));
+    return names;
+  }
 
  private:
   const ToyPictureTask& task_;
