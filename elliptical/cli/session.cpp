@@ -115,8 +115,11 @@ std::vector<Record> evaluate_run(LoadedRun& loaded,
   RecordWriter writer(loaded.paths.records());
   for (const Record& record : *records) writer.append(record);
   if (auto snapshot = loaded.task->snapshot(*eval_options)) {
+    if (!snapshot->missing.empty()) hooks.say(snapshot->missing);
     snapshot->metadata["step"] = std::to_string(loaded.step);
-    run::replace_tensors(loaded.paths.snapshot(), snapshot->tensors, snapshot->metadata);
+    if (!snapshot->tensors.empty()) {
+      run::replace_tensors(loaded.paths.snapshot(), snapshot->tensors, snapshot->metadata);
+    }
   }
   return *records;
 }

@@ -54,6 +54,8 @@ class ImageModel : public torch::nn::Module {
   int64_t num_classes() const { return num_classes_; }
   virtual const ImageModelOptions& options() const = 0;
   virtual int64_t num_tokens() const = 0;  ///< that attention sees, in the first layer
+  /// Tokens in front that are no patches, in all layers; the first one's is the class token.
+  virtual int64_t num_prefix_tokens() const { return 0; }
 
  protected:
   explicit ImageModel(int64_t num_classes) : num_classes_(num_classes) {}

@@ -39,8 +39,8 @@ class Vit : public ImageModel {
 
   const VitOptions& options() const override { return options_; }
   int64_t num_tokens() const override { return pos_embed_.size(1); }
-  /// Tokens that are no patches: 1, or 2 in a distilled model.
-  int64_t num_prefix_tokens() const { return options_.distilled ? 2 : 1; }
+  /// 1, or 2 in a distilled model.
+  int64_t num_prefix_tokens() const override { return options_.distilled ? 2 : 1; }
 
  protected:
   ImageLogits run(const at::Tensor& pixels, nn::AttentionContext& context) override;

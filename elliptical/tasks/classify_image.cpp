@@ -13,6 +13,7 @@
 #include "elliptical/nn/attention/metric_statistics.h"
 #include "elliptical/tasks/image_evaluation.h"
 #include "elliptical/tasks/metric_scores.h"
+#include "elliptical/tasks/picture_snapshot.h"
 #include "elliptical/tasks/pretrained.h"
 
 namespace elliptical::tasks {
@@ -170,6 +171,17 @@ void ClassifyImageTask::score(const Batch& batch, Scores& scores, Dump* dump) {
 
 std::vector<Record> ClassifyImageTask::metrics(const Scores& scores) const {
   return picture_metrics(scores);
+}
+
+std::optional<Snapshot> ClassifyImageTask::snapshot(Options& options) {
+  const auto& chosen = dynamic_cast<const ImageEvalOptions&>(options);
+  ImageEvalOptions undamaged;
+  undamaged.split = chosen.split;
+  undamaged.data = chosen.data;
+  undamaged.batch_size = 1;
+  const std::unique_ptr<EvalSet> set = eval_set(undamaged);
+  return picture_snapshot(*model_, dynamic_cast<const ImageEvalSet&>(*set),
+                          [this](const at::Tensor& pixels) { return normalize(pixels); });
 }
 
 at::Tensor ClassifyImageTask::normalize(const at::Tensor& pixels) const {

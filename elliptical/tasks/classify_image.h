@@ -60,6 +60,7 @@ class ClassifyImageTask : public Task, public Classifier {
   std::unique_ptr<Options> make_eval_options() const override;
   void score(const Batch& batch, Scores& scores, Dump* dump) override;
   std::vector<Record> metrics(const Scores& scores) const override;
+  std::optional<Snapshot> snapshot(Options& options) override;
 
   Classifier* classifier() override { return this; }
   int64_t num_classes() const override { return model_->num_classes(); }

@@ -59,8 +59,9 @@ using Dump = std::map<std::string, std::vector<at::Tensor>>;
 
 /// What a model does on one small input, layer by layer, for people to look at.
 struct Snapshot {
-  std::vector<std::pair<std::string, at::Tensor>> tensors;
+  std::vector<std::pair<std::string, at::Tensor>> tensors;  ///< none: nothing is to be written
   std::map<std::string, std::string> metadata;
+  std::string missing;  ///< what there is not, and why, for people; empty: it is whole
 };
 
 /// The batches of one evaluation: a split, with or without damage.
@@ -71,9 +72,9 @@ class EvalSet {
   virtual Batch get(int64_t index) const = 0;
   /// Labels for the records: split, perturbation, rate, realised rate, seed, method, profile, ...
   virtual std::map<std::string, LabelValue> labels() const = 0;
-};
   /// Of the targets, where these are numbers of classes.
   virtual std::vector<std::string> class_names() const { return {}; }
+};
 
 class Task {
  public:
