@@ -24,10 +24,7 @@ bool has_measure(const DataTable& table, const std::string& measure) {
 
 /// Points with intervals around a line at zero. Inside or outside of the noise is told by colour
 /// and shape.
-json difference_spec(const std::string& measure,
-                     const std::string& against,
-                     const Quantity& quantity,
-                     const std::vector<std::string>& methods) {
+json difference_spec(const Quantity& quantity, const std::vector<std::string>& methods) {
   json spec = json::parse(R"json({
     "width": "container", "height": {"step": 26},
     "layer": [
@@ -41,8 +38,6 @@ json difference_spec(const std::string& measure,
                "scale": {"zero": true, "nice": false, "padding": 12}},
          "tooltip": [{"field": "method"}, {"field": "percent", "title": "difference"},
                      {"field": "low"}, {"field": "high"}, {"field": "verdict"}, {"field": "seeds"}]}}]})json");
-  const json filter = json::array({{{"filter", {{"field", "measure"}, {"equal", measure}}}},
-                                   {{"filter", {{"field", "against"}, {"equal", against}}}}});
   const json verdicts = {"better", "inside the noise", "worse", "one seed"};
   json colour = {{"field", "verdict"}, {"type", "nominal"}, {"legend", nullptr}};
   colour["scale"] = {{"domain", verdicts},
@@ -52,7 +47,6 @@ json difference_spec(const std::string& measure,
                     {"range", {"triangle-left", "circle", "triangle-right", "diamond"}}};
   for (const size_t layer : {1, 2}) {
     json& part = spec["layer"][layer];
-    part["transform"] = filter;
     part["encoding"]["color"] = colour;
     part["encoding"]["y"] = method_axis(methods);
   }
@@ -80,14 +74,13 @@ void add_differences(std::vector<Chart>& charts,
                       .title = measure,
                       .text = "",
                       .tables = {"differences"},
-                      .spec = difference_spec(measure, against, comparison.quantity, methods)});
+                      .spec = difference_spec(comparison.quantity, methods),
+                      .where = {{"measure", measure}, {"against", against}}});
   }
 }
 
 /// Every seed, the mean and one standard deviation.
-json value_spec(const std::string& measure,
-                const Quantity& quantity,
-                const std::vector<std::string>& methods) {
+json value_spec(const Quantity& quantity, const std::vector<std::string>& methods) {
   json spec = json::parse(R"json({
     "width": "container", "height": {"step": 26},
     "layer": [
@@ -95,9 +88,7 @@ json value_spec(const std::string& measure,
       {"data": {"name": "means"}, "mark": {"type": "rule", "strokeWidth": 2},
        "encoding": {"x": {"field": "low", "type": "quantitative"}, "x2": {"field": "high"}}},
       {"data": {"name": "means"}, "mark": {"type": "point", "filled": true, "size": 80, "opacity": 1}}]})json");
-  const json filter = json::array({{{"filter", {{"field", "measure"}, {"equal", measure}}}}});
   for (json& layer : spec["layer"]) {
-    layer["transform"] = filter;
     json& encoding = layer["encoding"];
     encoding["y"] = method_axis(methods);
     encoding["color"] = method_colour(methods, nullptr);
@@ -230,7 +221,8 @@ ChartGroups make_charts(const Comparison& comparison,
                                    .title = measure,
                                    .text = "Ticks: seeds; bars: one standard deviation over seeds.",
                                    .tables = {"means", "perplexities"},
-                                   .spec = value_spec(measure, comparison.quantity, methods)});
+                                   .spec = value_spec(comparison.quantity, methods),
+                                   .where = {{"measure", measure}}});
   }
   if (const DataTable& losses = data.at("losses"); !losses.empty()) {
     bool has_bands = false;

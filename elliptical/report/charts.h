@@ -6,6 +6,7 @@
 // depends on what is selected.
 #pragma once
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -20,6 +21,8 @@ struct Chart {
   std::string title, text;          ///< caption: what is drawn, how to read it
   std::vector<std::string> tables;  ///< what it draws; the first one is offered as a table
   nlohmann::json spec;
+  /// Of the tables, only rows with these values, by column: what is drawn and what is offered.
+  std::map<std::string, std::string> where = {};
 };
 
 /// Groups of charts, as sections of the page show them. A chart without data is left out.

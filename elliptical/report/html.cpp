@@ -46,8 +46,9 @@ std::string fill(std::string_view text,
 }
 
 void add_charts(const std::vector<Chart>& charts, json& all) {
-  for (const Chart& chart : charts)
-    all[chart.id] = {{"spec", chart.spec}, {"tables", chart.tables}};
+  for (const Chart& chart : charts) {
+    all[chart.id] = {{"spec", chart.spec}, {"tables", chart.tables}, {"where", chart.where}};
+  }
 }
 
 json runs_json(const std::vector<RunData>& runs) {

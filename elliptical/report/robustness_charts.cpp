@@ -12,10 +12,6 @@ namespace {
 
 using nlohmann::json;
 
-json equal(const char* field, const json& value) {
-  return {{"filter", {{"field", field}, {"equal", value}}}};
-}
-
 void add_colour(const std::vector<std::string>& methods, const DataTable& table, json& spec) {
   for (json& layer : spec["layer"]) {
     layer["encoding"]["color"] = method_colour(methods, &table);
@@ -24,8 +20,7 @@ void add_colour(const std::vector<std::string>& methods, const DataTable& table,
 
 json attack_spec(const std::vector<std::string>& methods,
                  const DataTable& table,
-                 const json& attack,
-                 const json& profile) {
+                 const std::string& profile) {
   json spec = json::parse(R"json({
     "width": "container", "height": 260, "data": {"name": "attacks"},
     "encoding": {"x": {"field": "eps", "type": "quantitative", "axis": {"grid": false}}},
@@ -43,7 +38,6 @@ json attack_spec(const std::vector<std::string>& methods,
          "tooltip": [{"field": "method"}, {"field": "metric_gradient", "title": "gradient of the metric"},
                      {"field": "eps", "title": "eps, 255ths"}, {"field": "accuracy"}, {"field": "low"},
                      {"field": "high"}, {"field": "seeds"}, {"field": "pictures"}]}}]})json");
-  spec["transform"] = {equal("attack", attack), equal("profile", profile)};
   spec["encoding"]["x"]["title"] =
       profile == "strict" ? "eps, 255ths" : "eps, 255ths, of normalized pixels";
   json& legend = spec["layer"][1]["encoding"]["strokeDash"]["legend"];
@@ -94,7 +88,7 @@ json severity_spec(const std::vector<std::string>& methods, const DataTable& tab
   return spec;
 }
 
-json error_spec(const std::vector<std::string>& methods, const char* metric) {
+json error_spec(const std::vector<std::string>& methods) {
   json spec = json::parse(R"json({
     "width": "container", "height": {"step": 26}, "data": {"name": "corruption_errors"},
     "encoding": {"y": {"field": "method", "type": "nominal", "title": null,
@@ -108,7 +102,6 @@ json error_spec(const std::vector<std::string>& methods, const char* metric) {
                "scale": {"zero": false, "nice": true}},
          "tooltip": [{"field": "method"}, {"field": "error"}, {"field": "low"}, {"field": "high"},
                      {"field": "seeds"}]}}]})json");
-  spec["transform"] = {equal("metric", metric)};
   spec["encoding"]["y"]["sort"] = methods;
   for (json& layer : spec["layer"]) layer["encoding"]["color"] = method_colour(methods, nullptr);
   return spec;
@@ -131,8 +124,9 @@ std::vector<Chart> attack_charts(const std::vector<std::string>& methods, const 
   std::vector<Chart> charts;
   const DataTable& table = data.at("attacks");
   for (size_t row = 0; row < table.size(); ++row) {
-    const json &attack = table.at(row, "attack"), &profile = table.at(row, "profile");
-    const std::string title = attack.get<std::string>() + ", " + profile.get<std::string>();
+    const auto attack = table.at(row, "attack").get<std::string>(),
+               profile = table.at(row, "profile").get<std::string>();
+    const std::string title = attack + ", " + profile;
     if (!charts.empty() && charts.back().title == title) continue;  // rows are sorted
     std::string text = "Mean over seeds; thin rules: range over seeds.";
     if (!is_of_same_pictures(table, attack, profile)) {
@@ -142,7 +136,8 @@ std::vector<Chart> attack_charts(const std::vector<std::string>& methods, const 
                       .title = title,
                       .text = text,
                       .tables = {"attacks"},
-                      .spec = attack_spec(methods, table, attack, profile)});
+                      .spec = attack_spec(methods, table, profile),
+                      .where = {{"attack", attack}, {"profile", profile}}});
   }
   return charts;
 }
@@ -173,7 +168,8 @@ std::vector<Chart> corruption_charts(const std::vector<std::string>& methods,
                       .title = is_main ? "Mean corruption error" : "The same of extra corruptions",
                       .text = "Lower is better; thin rules: range over seeds.",
                       .tables = {"corruption_errors"},
-                      .spec = error_spec(methods, metric)});
+                      .spec = error_spec(methods),
+                      .where = {{"metric", metric}}});
   }
   return charts;
 }

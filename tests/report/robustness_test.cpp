@@ -98,6 +98,8 @@ TEST_F(Robustness, HasAChartForEachAttackItsOptionsAndProfile) {
   EXPECT_EQ(charts[0].title, "pgd, strict");
   EXPECT_EQ(charts[1].title, "pgd, steps=7, strict");
   EXPECT_EQ(charts[2].title, "pgd, published");
+  EXPECT_EQ(charts[1].where, (std::map<std::string, std::string>{{"attack", "pgd, steps=7"},
+                                                                 {"profile", "strict"}}));
   EXPECT_NE(charts[1].text.find("Not all points are of the same number of pictures"),
             std::string::npos);
 }

@@ -88,7 +88,9 @@
 
   function inputOf(id, width) {
     const chart = page.charts[id];
-    const input = inputs[id] ? inputs[id](width) : {tables: Object.fromEntries(chart.tables.map((name) => [name, rowsOf(name)]))};
+    const where = Object.entries(chart.where);
+    const shown = (name) => rowsOf(name).filter((row) => where.every(([column, value]) => row[column] === value));
+    const input = inputs[id] ? inputs[id](width) : {tables: Object.fromEntries(chart.tables.map((name) => [name, shown(name)]))};
     return {values: {}, empty: "There is nothing to draw.", ...input};
   }
 
