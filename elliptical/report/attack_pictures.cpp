@@ -4,9 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "elliptical/base/errors.h"
-#include "elliptical/base/safetensors.h"
 #include "elliptical/report/snapshots.h"
+#include "elliptical/report/tensor_file_impl.h"
 
 namespace elliptical::report {
 namespace {
@@ -14,38 +13,10 @@ namespace {
 using nlohmann::json;
 
 constexpr int64_t kMaxSide = 112, kMinSide = 32, kFewPictures = 3, kChannels = 3;
-constexpr uint64_t kMaxTensorBytes = uint64_t{1} << 30;
-
-/// All elements of a tensor, which must have this type and number of dimensions.
-template <class T>
-std::vector<T> read(const SafetensorsFile& file,
-                    const std::string& name,
-                    ElementType type,
-                    size_t dimensions,
-                    std::vector<int64_t>& shape) {
-  const TensorEntry* entry = file.find(name);
-  if (entry == nullptr || entry->type != type || entry->shape.size() != dimensions ||
-      entry->end - entry->begin > kMaxTensorBytes) {
-    throw DataError(file.path().string() + ": " + name + " must be " +
-                    std::string(to_string(type)) + " with " + std::to_string(dimensions) +
-                    " dimensions and at most 1 GB, " +
-                    (entry == nullptr ? "is missing" : "is something else"));
-  }
-  std::vector<T> values(static_cast<size_t>(entry->num_elements()));
-  file.read(*entry, std::as_writable_bytes(std::span(values)));
-  shape = entry->shape;
-  return values;
-}
-
-std::string metadata(const SafetensorsFile& file, const std::string& name) {
-  const auto found = file.header().metadata.find(name);
-  return found == file.header().metadata.end() ? "" : found->second;
-}
 
 /// The class of the largest of K logits.
 std::vector<int64_t> predictions(const SafetensorsFile& file, const std::string& name, int64_t B) {
-  std::vector<int64_t> shape;
-  const auto logits = read<float>(file, name, ElementType::kF32, 2, shape);
+  const auto [shape, logits] = read_tensor<float>(file, name, ElementType::kF32, 2);
   if (shape[0] != B || shape[1] == 0) {
     throw DataError(file.path().string() + ": " + name + " must be (" + std::to_string(B) +
                     ", K), has another shape");
@@ -58,37 +29,30 @@ std::vector<int64_t> predictions(const SafetensorsFile& file, const std::string&
   return classes;
 }
 
-/// (3, h, w) -> (ceil(h / cell), ceil(w / cell), 3), means of cells
-std::vector<double> reduced(const float* picture, int64_t h, int64_t w, int64_t cell) {
-  const int64_t height = (h + cell - 1) / cell, width = (w + cell - 1) / cell;
-  std::vector<double> small(static_cast<size_t>(height * width * kChannels));
-  for (int64_t c = 0; c < kChannels; ++c) {
-    for (int64_t y = 0; y < h; ++y) {
-      for (int64_t x = 0; x < w; ++x) {
-        const int64_t rows = std::min(cell, h - y / cell * cell),
-                      columns = std::min(cell, w - x / cell * cell);
-        small[static_cast<size_t>((y / cell * width + x / cell) * kChannels + c)] +=
-            static_cast<double>(picture[(c * h + y) * w + x]) / static_cast<double>(rows * columns);
-      }
-    }
-  }
-  return small;
-}
-
 json packed(const float* clean, const float* attacked, int64_t h, int64_t w, int64_t cell) {
-  const std::vector<double> before = reduced(clean, h, w, cell),
-                            after = reduced(attacked, h, w, cell);
+  const std::vector<double> before = reduced_picture(clean, h, w, cell),
+                            after = reduced_picture(attacked, h, w, cell);
   double largest = 0;
   for (size_t i = 0; i < before.size(); ++i) {
     largest = std::max(largest, std::abs(after[i] - before[i]));
   }
-  std::string pixels, differences;
+  std::string differences;
   for (size_t i = 0; i < before.size(); ++i) {
-    pixels += static_cast<char>(std::lround(255 * before[i]));
     const double share = largest > 0 ? (after[i] - before[i]) / largest : 0;
     differences += static_cast<char>(std::lround(127 * share));
   }
-  return {{"clean", base64(pixels)}, {"difference", base64(differences)}, {"largest", largest}};
+  return {{"clean", base64(pixel_bytes(before))},
+          {"difference", base64(differences)},
+          {"largest", largest}};
+}
+
+/// What the data call their classes; empty where the file does not say.
+std::vector<std::string> class_names(const SafetensorsFile& file) {
+  const json names = metadata_json(file, "class_names");
+  std::vector<std::string> result;
+  if (!names.is_array()) return result;
+  for (const json& name : names) result.push_back(name.is_string() ? name.get<std::string>() : "");
+  return result;
 }
 
 /// As sharp as lets a few pictures fit.
@@ -109,9 +73,8 @@ json read_pictures(const std::filesystem::path& path, size_t max_bytes) {
   if (metadata(file, "profile") == "published") {
     refuse("must be of the strict profile, is of the published one, which changes no pixels");
   }
-  std::vector<int64_t> shape, other;
-  const auto clean = read<float>(file, "clean", ElementType::kF32, 4, shape),
-             attacked = read<float>(file, "adversarial", ElementType::kF32, 4, other);
+  const auto [shape, clean] = read_tensor<float>(file, "clean", ElementType::kF32, 4);
+  const auto [other, attacked] = read_tensor<float>(file, "adversarial", ElementType::kF32, 4);
   const int64_t B = shape[0], h = shape[2], w = shape[3];
   if (shape != other || shape[1] != kChannels || clean.empty()) {
     refuse("clean and adversarial must be the same pictures (B, 3, h, w), have other shapes");
@@ -121,8 +84,10 @@ json read_pictures(const std::filesystem::path& path, size_t max_bytes) {
       !std::all_of(attacked.begin(), attacked.end(), is_pixel)) {
     refuse("clean and adversarial must be in [0, 1], are not");
   }
-  const auto labels = read<int64_t>(file, "labels", ElementType::kI64, 1, other);
-  if (other[0] != B) refuse("labels must be (" + std::to_string(B) + "), has another shape");
+  const std::vector<int64_t> labels =
+      read_tensor<int64_t>(file, "labels", ElementType::kI64, 1).values;
+  if (std::ssize(labels) != B)
+    refuse("labels must be (" + std::to_string(B) + "), has another shape");
   const std::vector<int64_t> before = predictions(file, "clean_logits", B),
                              after = predictions(file, "adversarial_logits", B);
 
@@ -132,6 +97,11 @@ json read_pictures(const std::filesystem::path& path, size_t max_bytes) {
                         [&](size_t i) { return before[i] != after[i]; });
   order.resize(std::min(order.size(), kMaxAttackPictures));
 
+  const std::vector<std::string> names = class_names(file);
+  const auto name_of = [&](int64_t number) {
+    const auto place = static_cast<size_t>(number);
+    return place < names.size() ? names[place] : "class " + std::to_string(number);
+  };
   const int64_t cell = cell_of(std::max(h, w), static_cast<int64_t>(order.size()), max_bytes);
   json result = {{"attack", metadata(file, "attack")},
                  {"eps", metadata(file, "eps")},
@@ -148,6 +118,7 @@ json read_pictures(const std::filesystem::path& path, size_t max_bytes) {
     picture["label"] = labels[i];
     picture["before"] = before[i];
     picture["after"] = after[i];
+    picture["names"] = {name_of(labels[i]), name_of(before[i]), name_of(after[i])};
     result["pictures"].push_back(std::move(picture));
   }
   return result;

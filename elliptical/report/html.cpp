@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "elliptical/report/html.h"
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -10,6 +11,7 @@
 #include "elliptical/report/chart_data.h"
 #include "elliptical/report/charts.h"
 #include "elliptical/report/escape.h"
+#include "elliptical/report/heat_maps.h"
 #include "elliptical/report/number_list.h"
 #include "elliptical/report/robustness.h"
 #include "elliptical/report/sections.h"
@@ -88,7 +90,10 @@ std::string make_report(const RunCollection& collection,
   add_loss_data(runs, methods, tables, problems);
   add_metric_data(runs, chosen, tables);
   add_robustness_data(runs, methods, tables, problems);
-  const json snapshots = read_snapshots(runs, first_runs(runs, methods), problems);
+  const json heat = read_heat_maps(runs, first_runs(runs, methods), problems);
+  const json snapshots =
+      read_snapshots(runs, first_runs(runs, methods), problems,
+                     kSnapshotBytes - std::min(kSnapshotBytes / 2, json_in_script(heat).size()));
   const json attacked = read_attack_pictures(runs, first_runs(runs, methods), problems);
   ChartGroups charts = make_charts(comparison, methods, tables, !snapshots.empty());
   if (options.bench) {
@@ -98,8 +103,9 @@ std::string make_report(const RunCollection& collection,
   }
   const NumberList numbers = list_numbers(runs);
 
-  json data = {{"attacked", attacked},    {"charts", json::object()}, {"numbers", numbers.rows},
-               {"runs", runs_json(runs)}, {"snapshots", snapshots},   {"tables", json::object()}};
+  json data = {{"attacked", attacked},    {"charts", json::object()}, {"heat", heat},
+               {"numbers", numbers.rows}, {"runs", runs_json(runs)},  {"snapshots", snapshots},
+               {"tables", json::object()}};
   for (const auto* group : {&charts.differences, &charts.to_matched, &charts.perplexities,
                             &charts.losses, &charts.speeds, &charts.attacks, &charts.corruptions,
                             &charts.costs, &charts.metric, &charts.snapshots}) {
@@ -139,14 +145,16 @@ std::string make_report(const RunCollection& collection,
                           charts.costs);
   }
   if (!runs.empty()) {
+    if (!heat["runs"].empty()) body += heat_section();
     body += head_section(charts);
     body += number_section(numbers.rows.size(), numbers.num_all);
   }
 
   const WebFiles& files = web_files();
   std::string scripts, hashes;
-  for (const std::string_view script : {files.vega, files.vega_lite, files.vega_embed,
-                                        files.pictures, files.snapshots, files.script}) {
+  for (const std::string_view script :
+       {files.vega, files.vega_lite, files.vega_embed, files.pictures, files.heat_maps,
+        files.snapshots, files.script}) {
     scripts.append("<script>").append(script).append("</script>\n");
     hashes += " " + policy_hash(script);
   }

@@ -236,6 +236,19 @@ std::string loss_section(const std::vector<Chart>& charts) {
                  figure(charts.front(), controls));
 }
 
+std::string heat_section() {
+  return section(
+      "Where the models look",
+      "The same picture for each method: what the class token attends to in a layer (of a model "
+      "without one: the mean over all patches), and attention rollout, which follows attention "
+      "through all layers and counts the residual connection as a half. Each map runs from its "
+      "smallest number to its largest. Rollout says where attention goes, not what the model makes "
+      "of it.",
+      "<div class=\"controls\">" + selector("picture", "Picture") +
+          selector("heat-layer", "Layer") + selector("heat-head", "Head") +
+          "<span class=\"glow\">least <i></i> most</span></div>\n<div id=\"heat\"></div>\n");
+}
+
 std::string head_section(const ChartGroups& charts) {
   if (charts.metric.empty() && charts.snapshots.empty()) return "";
   std::string content = "<div class=\"controls\">" + selector("run", "Run") +

@@ -26,6 +26,7 @@ std::string chart_section(const std::string& title,
 std::string attacked_section();  ///< the page draws its pictures
 std::string corruption_section(const std::vector<Chart>& charts);
 std::string loss_section(const std::vector<Chart>& charts);
+std::string heat_section();  ///< the page draws its maps
 std::string head_section(const ChartGroups& charts);
 std::string number_section(size_t num_listed, size_t num_all);
 

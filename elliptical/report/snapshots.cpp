@@ -3,11 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+#include <cstdlib>
 #include <optional>
 
-#include "elliptical/base/errors.h"
-#include "elliptical/base/safetensors.h"
+#include "elliptical/report/tensor_file_impl.h"
 
 namespace elliptical::report {
 namespace {
@@ -15,26 +14,13 @@ namespace {
 using nlohmann::json;
 
 constexpr int64_t kMaxCells = 96, kMinCells = 16, kMaxShown = 64, kMinShown = 12;
-constexpr uint64_t kMaxTensorBytes = uint64_t{1} << 30;
 
-struct Tensor {
-  std::vector<int64_t> shape;
-  std::vector<float> values;
-};
+using Tensor = FileTensor<float>;
 
-std::optional<Tensor> read(const SafetensorsFile& file,
-                           const std::string& name,
-                           size_t dimensions) {
-  const TensorEntry* entry = file.find(name);
-  if (entry == nullptr) return std::nullopt;
-  if (entry->type != ElementType::kF32 || entry->shape.size() != dimensions ||
-      entry->end - entry->begin > kMaxTensorBytes) {
-    throw DataError(file.path().string() + ": " + name + " must be F32 with " +
-                    std::to_string(dimensions) + " dimensions and at most 1 GB");
-  }
-  Tensor tensor{entry->shape, std::vector<float>(static_cast<size_t>(entry->num_elements()))};
-  file.read(*entry, std::as_writable_bytes(std::span(tensor.values)));
-  return tensor;
+/// Nothing where there is no such tensor.
+std::optional<Tensor> read(const SafetensorsFile& file, const std::string& name) {
+  if (file.find(name) == nullptr) return std::nullopt;
+  return read_tensor<float>(file, name, ElementType::kF32, 3);
 }
 
 void require_shape(const SafetensorsFile& file,
@@ -62,38 +48,27 @@ void expand(Tensor& metric, int64_t H, int64_t N) {
   metric = std::move(expanded);
 }
 
-/// How much of a snapshot is kept.
+/// How much of a layer is kept.
 struct Plan {
   int64_t cell = 1;   ///< tokens of a cell of the map
   int64_t shown = 0;  ///< tokens that have queries and keys; 0: none fit
 };
 
-Plan make_plan(int64_t num_layers, int64_t H, int64_t N, int64_t D, size_t max_bytes) {
+Plan make_plan(int64_t H, int64_t N, int64_t D, size_t max_bytes) {
   // base64 is 4 bytes for 3; a half of the bytes for maps, the other for everything else.
   const double half = static_cast<double>(max_bytes) * 3 / 4 / 2;
-  const auto layers = static_cast<double>(num_layers * H);
+  const auto heads = static_cast<double>(H);
   Plan plan;
   const auto cells = [&] { return (N + plan.cell - 1) / plan.cell; };
-  while (cells() > kMaxCells || (cells() > kMinCells && layers * std::pow(cells(), 2) > half)) {
+  while (cells() > kMaxCells || (cells() > kMinCells && heads * std::pow(cells(), 2) > half)) {
     ++plan.cell;
   }
   for (plan.shown = std::min(N, kMaxShown); plan.shown > 0; --plan.shown) {
     const auto shown = static_cast<double>(plan.shown);
-    if (layers * (shown * shown + 3 * 2 * shown * static_cast<double>(D)) <= half) break;
+    if (heads * (shown * shown + 3 * 2 * shown * static_cast<double>(D)) <= half) break;
   }
   if (plan.shown < std::min(N, kMinShown)) plan.shown = 0;
   return plan;
-}
-
-/// Square roots in steps of 1/254 of the largest; 255 is what is no finite number.
-std::string root_bytes(const std::vector<double>& weights, double largest) {
-  std::string bytes;
-  for (const double weight : weights) {
-    const double share = largest > 0 ? std::sqrt(std::max(0.0, weight) / largest) : 0.0;
-    bytes +=
-        static_cast<char>(std::isfinite(weight) ? std::lround(254 * std::min(1.0, share)) : 255);
-  }
-  return bytes;
 }
 
 /// (H, N, N) -> bytes of (H, P, P) with P cells of `cell` tokens for the first `tokens` of them,
@@ -111,10 +86,7 @@ void pack_maps(const Tensor& attention, int64_t tokens, int64_t cell, json& byte
         map[static_cast<size_t>(q / cell * P + k / cell)] += static_cast<double>(weight) / rows;
       }
     }
-    double largest = 0;
-    for (const double weight : map) {
-      if (std::isfinite(weight)) largest = std::max(largest, weight);
-    }
+    const double largest = largest_of(map);
     all += root_bytes(map, largest);
     scales.push_back(largest);
   }
@@ -146,9 +118,7 @@ void pack_vectors(const Tensor& vectors, int64_t tokens, json& bytes, json& scal
 }
 
 json read_words(const SafetensorsFile& file, int64_t N) {
-  const auto found = file.header().metadata.find("words");
-  json words =
-      found == file.header().metadata.end() ? json() : json::parse(found->second, nullptr, false);
+  json words = metadata_json(file, "words");
   const bool usable =
       words.is_array() && static_cast<int64_t>(words.size()) == N &&
       std::all_of(words.begin(), words.end(), [](const json& word) { return word.is_string(); });
@@ -159,64 +129,67 @@ json read_words(const SafetensorsFile& file, int64_t N) {
   return words;
 }
 
-std::string metadata(const SafetensorsFile& file, const std::string& name) {
-  const auto found = file.header().metadata.find(name);
-  return found == file.header().metadata.end() ? "" : found->second;
+/// Layer number `layer` in `max_bytes`, with its number of tokens.
+json read_layer(const SafetensorsFile& file, int64_t layer, size_t max_bytes) {
+  const auto attention = read(file, layer_name(layer, "attention"));
+  const auto queries = read(file, layer_name(layer, "queries"));
+  const auto keys = read(file, layer_name(layer, "keys"));
+  auto metric = read(file, layer_name(layer, "metric"));
+  const int64_t H = attention->shape[0], N = attention->shape[1];
+  const int64_t D = queries ? queries->shape[2] : 0;
+  require_shape(file, layer_name(layer, "attention"), attention, {H, N, N});
+  require_shape(file, layer_name(layer, "queries"), queries, {H, N, D});
+  require_shape(file, layer_name(layer, "keys"), keys, {H, N, D});
+  if (metric) {
+    const std::vector<int64_t>& shape = metric->shape;
+    if ((shape[0] == 1 || shape[0] == H) && (shape[1] == 1 || shape[1] == N)) {
+      expand(*metric, H, N);
+    }
+    require_shape(file, layer_name(layer, "metric"), metric, {H, N, D});
+  }
+  if (H == 0 || N == 0 || D == 0) {
+    throw DataError(file.path().string() + ": layers must have heads, tokens and coordinates");
+  }
+  const Plan plan = make_plan(H, N, D, max_bytes);
+  json entry = {
+      {"heads", H}, {"dim", D}, {"tokens", N}, {"cell", plan.cell}, {"shown", plan.shown}};
+  pack_maps(*attention, N, plan.cell, entry["map"], entry["map_scales"]);
+  if (plan.shown > 0) {
+    if (plan.cell > 1 || plan.shown < N) {
+      pack_maps(*attention, plan.shown, 1, entry["weights"], entry["weight_scales"]);
+    }
+    pack_vectors(*queries, plan.shown, entry["queries"], entry["query_scale"]);
+    pack_vectors(*keys, plan.shown, entry["keys"], entry["key_scale"]);
+    if (metric) pack_vectors(*metric, plan.shown, entry["metric"], entry["metric_scale"]);
+  }
+  return entry;
 }
 
-std::string layer_name(int64_t layer, const char* what) {
-  return "layers." + std::to_string(layer) + "." + what;
-}
-
-json read_snapshot(const std::filesystem::path& path, size_t max_bytes) {
+/// Nothing where a file of pictures has heat maps only.
+std::optional<json> read_snapshot(const std::filesystem::path& path, size_t max_bytes) {
   const SafetensorsFile file(path);
+  const bool is_text = file.find("pictures") == nullptr;
   int64_t num_layers = 0;
   while (file.find(layer_name(num_layers, "attention")) != nullptr) ++num_layers;
+  if (num_layers == 0 && !is_text) return std::nullopt;
   if (num_layers == 0) throw DataError(path.string() + ": must have layers.0.attention, has not");
 
-  json snapshot = {{"layers", json::array()}};
-  Plan plan;
+  json snapshot = {{"layers", json::array()},
+                   {"step", metadata(file, "step")},
+                   {"split", metadata(file, "split")}};
   for (int64_t layer = 0; layer < num_layers; ++layer) {
-    const auto attention = read(file, layer_name(layer, "attention"), 3);
-    const auto queries = read(file, layer_name(layer, "queries"), 3);
-    const auto keys = read(file, layer_name(layer, "keys"), 3);
-    auto metric = read(file, layer_name(layer, "metric"), 3);
-    const int64_t H = attention->shape[0], N = attention->shape[1];
-    const int64_t D = queries ? queries->shape[2] : 0;
-    require_shape(file, layer_name(layer, "attention"), attention, {H, N, N});
-    require_shape(file, layer_name(layer, "queries"), queries, {H, N, D});
-    require_shape(file, layer_name(layer, "keys"), keys, {H, N, D});
-    if (metric) {
-      const std::vector<int64_t>& shape = metric->shape;
-      if ((shape[0] == 1 || shape[0] == H) && (shape[1] == 1 || shape[1] == N))
-        expand(*metric, H, N);
-      require_shape(file, layer_name(layer, "metric"), metric, {H, N, D});
-    }
-    if (H == 0 || N == 0 || D == 0) {
-      throw DataError(path.string() + ": layers must have heads, tokens and coordinates");
-    }
-    if (layer == 0) {
-      plan = make_plan(num_layers, H, N, D, max_bytes);
-      snapshot["words"] = read_words(file, N);
-    } else if (static_cast<int64_t>(snapshot["words"].size()) != N) {
+    const json entry = read_layer(file, layer, max_bytes / static_cast<size_t>(num_layers));
+    snapshot["layers"].push_back(entry);
+    if (!is_text) continue;
+    if (entry["tokens"] != snapshot["layers"][0]["tokens"]) {
       throw DataError(path.string() + ": all layers must have the same number of tokens");
     }
-    json entry = {{"heads", H}, {"dim", D}};
-    pack_maps(*attention, N, plan.cell, entry["map"], entry["map_scales"]);
-    if (plan.shown > 0) {
-      if (plan.cell > 1 || plan.shown < N) {
-        pack_maps(*attention, plan.shown, 1, entry["weights"], entry["weight_scales"]);
-      }
-      pack_vectors(*queries, plan.shown, entry["queries"], entry["query_scale"]);
-      pack_vectors(*keys, plan.shown, entry["keys"], entry["key_scale"]);
-      if (metric) pack_vectors(*metric, plan.shown, entry["metric"], entry["metric_scale"]);
-    }
-    snapshot["layers"].push_back(std::move(entry));
   }
-  snapshot["cell"] = plan.cell;
-  snapshot["shown"] = plan.shown;
-  snapshot["step"] = metadata(file, "step");
-  snapshot["split"] = metadata(file, "split");
+  if (is_text) {
+    snapshot["words"] = read_words(file, snapshot["layers"][0]["tokens"]);
+  } else {
+    snapshot["prefix"] = std::atoll(metadata(file, "prefix_tokens").c_str());
+  }
   return snapshot;
 }
 
@@ -250,9 +223,10 @@ json read_snapshots(const std::vector<RunData>& runs,
   json snapshots = json::array();
   for (const size_t i : with_snapshot) {
     try {
-      json snapshot = read_snapshot(runs[i].snapshot, max_bytes / with_snapshot.size());
-      snapshot["run"] = i;
-      snapshots.push_back(std::move(snapshot));
+      auto snapshot = read_snapshot(runs[i].snapshot, max_bytes / with_snapshot.size());
+      if (!snapshot) continue;
+      (*snapshot)["run"] = i;
+      snapshots.push_back(std::move(*snapshot));
     } catch (const DataError& error) {
       problems.push_back(std::string(error.what()) + " (its heads are not shown)");
     }

@@ -29,6 +29,7 @@
 ELLIPTICAL_WEB_FILE(page, ELLIPTICAL_WEB_REPORT_HTML);
 ELLIPTICAL_WEB_FILE(style, ELLIPTICAL_WEB_REPORT_CSS);
 ELLIPTICAL_WEB_FILE(pictures, ELLIPTICAL_WEB_PICTURES_JS);
+ELLIPTICAL_WEB_FILE(heat_maps, ELLIPTICAL_WEB_HEAT_MAPS_JS);
 ELLIPTICAL_WEB_FILE(snapshots, ELLIPTICAL_WEB_SNAPSHOTS_JS);
 ELLIPTICAL_WEB_FILE(script, ELLIPTICAL_WEB_REPORT_JS);
 ELLIPTICAL_WEB_FILE(vega, ELLIPTICAL_WEB_VEGA_MIN_JS);
@@ -50,6 +51,7 @@ const WebFiles& web_files() {
       .page = between(elliptical_web_page, elliptical_web_page_end),
       .style = between(elliptical_web_style, elliptical_web_style_end),
       .pictures = between(elliptical_web_pictures, elliptical_web_pictures_end),
+      .heat_maps = between(elliptical_web_heat_maps, elliptical_web_heat_maps_end),
       .snapshots = between(elliptical_web_snapshots, elliptical_web_snapshots_end),
       .script = between(elliptical_web_script, elliptical_web_script_end),
       .vega = between(elliptical_web_vega, elliptical_web_vega_end),

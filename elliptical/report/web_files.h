@@ -9,8 +9,8 @@
 namespace elliptical::report {
 
 struct WebFiles {
-  /// Ours: report.html, report.css, pictures.js, snapshots.js, report.js.
-  std::string_view page, style, pictures, snapshots, script;
+  /// Ours: report.html, report.css, pictures.js, heat_maps.js, snapshots.js, report.js.
+  std::string_view page, style, pictures, heat_maps, snapshots, script;
   std::string_view vega, vega_lite, vega_embed;  ///< minified
   std::string_view licences;                     ///< of all that the minified files contain
 };

@@ -21,6 +21,7 @@ struct Made {
   std::vector<int64_t> labels, after;
   std::vector<float> clean, attacked;
   std::string profile = "strict";
+  std::string class_names = R"(["cat", "<b>dog", "bird"])";
 };
 
 Made make(const std::vector<int64_t>& after, int64_t side) {
@@ -54,7 +55,10 @@ class AttackPictures : public ::testing::Test {
                        {"labels", ElementType::kI64, {made.B}, bytes(made.labels)},
                        {"clean_logits", ElementType::kF32, {made.B, 3}, bytes(before)},
                        {"adversarial_logits", ElementType::kF32, {made.B, 3}, bytes(after)}},
-                      {{"attack", "pgd"}, {"eps", "1/255"}, {"profile", made.profile}},
+                      {{"attack", "pgd"},
+                       {"class_names", made.class_names},
+                       {"eps", "1/255"},
+                       {"profile", made.profile}},
                       [&](std::span<const std::byte> piece) { writer.write(piece); });
     writer.finish();
     return read_attack_pictures({run}, {0}, problems_, max_bytes);
@@ -81,6 +85,21 @@ TEST_F(AttackPictures, WhosePredictionChangedComeFirst) {
     EXPECT_EQ(picture["label"], 1);
   }
   EXPECT_EQ(after, (std::vector<int64_t>{2, 0, 1, 1}));
+  EXPECT_TRUE(problems_.empty());
+}
+
+TEST_F(AttackPictures, CallClassesAsTheDataDo) {
+  Made made = make({2}, 2);
+  const auto names = [&] { return read(made).at(0)["pictures"][0]["names"]; };
+  EXPECT_EQ(names(), json({"<b>dog", "<b>dog", "bird"}));
+  made.class_names = R"(["cat", "dog"])";  // too few
+  EXPECT_EQ(names(), json({"dog", "dog", "class 2"}));
+  for (const char* wrong : {"", "{", "3", "{}"}) {
+    made.class_names = wrong;
+    EXPECT_EQ(names(), json({"class 1", "class 1", "class 2"}));
+  }
+  made.labels = {-1};
+  EXPECT_EQ(names()[0], "class -1");
   EXPECT_TRUE(problems_.empty());
 }
 

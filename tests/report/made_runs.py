@@ -161,8 +161,11 @@ def write_picture_run(folder, name, seed, more=()):
     return folder
 
 
-def write_attacked(path, seed, side=32, count=6, attack="pgd", eps="2/255"):
-    """What `elliptical attack RUN --dump` writes: noisy gradients, every other one misled."""
+CLASSES = ["aeroplane", "car", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
+
+
+def write_attacked(path, seed, side=32, count=6, attack="pgd", eps="2/255", classes=CLASSES):
+    """What `elliptical attack RUN` leaves: noisy gradients, every other one misled."""
     random = np.random.default_rng(seed)
     y, x = np.mgrid[0:side, 0:side] / side
     clean = np.stack([np.stack([(x + k / count) % 1, (y * (1 + k)) % 1, (x * y + 0.1 * k) % 1]) for k in range(count)])
@@ -172,4 +175,32 @@ def write_attacked(path, seed, side=32, count=6, attack="pgd", eps="2/255"):
     write_safetensors(path, {
         "clean": clean.astype("f4"), "adversarial": attacked.astype("f4"), "labels": np.arange(count) % 10,
         "clean_logits": before.astype("f4"), "adversarial_logits": after.astype("f4")},
-        {"attack": attack, "eps": eps, "profile": "strict"})
+        {"attack": attack, "eps": eps, "profile": "strict", "class_names": json.dumps(classes)})
+
+
+def softmax(scores):
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    return (weights / weights.sum(-1, keepdims=True)).astype("f4")
+
+
+def write_picture_snapshot(path, seed, *, side=32, grid=4, layers=2, heads=2, dim=8, prefix=1, has_metric=True, count=4,
+                           classes=CLASSES):
+    """What `elliptical eval` leaves of a classifier of pictures. The pictures are the same for all seeds."""
+    random = np.random.default_rng(seed)
+    y, x = np.mgrid[0:side, 0:side] / side
+    pictures = np.stack([np.stack([(x + k / count) % 1, (y * (1 + k)) % 1, (x * y + 0.1 * k) % 1]) for k in range(count)])
+    length = prefix + grid * grid
+    tensors = {"pictures": pictures.astype("f4")}
+    for layer in range(layers):
+        queries, keys = random.normal(size=(2, heads, length, dim)).astype("f4")
+        metric = np.exp(random.normal(size=(heads, 1, dim))).astype("f4")
+        scores = np.einsum("hqd,hkd->hqk", queries * (metric if has_metric else 1), keys) / math.sqrt(dim)
+        name = f"layers.{layer}"
+        tensors[f"{name}.attention"], tensors[f"{name}.queries"], tensors[f"{name}.keys"] = softmax(scores), queries, keys
+        if has_metric:
+            tensors[f"{name}.metric"] = metric
+        tensors[f"{name}.heat"] = softmax(2 * random.normal(size=(count, heads, grid * grid))).reshape(count, heads, grid, grid)
+    tensors["rollout"] = softmax(random.normal(size=(count, grid * grid))).reshape(count, grid, grid)
+    described = [{"number": k, "class": classes[k], "said": classes[(k + k % 2) % len(classes)]} for k in range(count)]
+    write_safetensors(path, tensors, {"pictures": json.dumps(described), "prefix_tokens": str(prefix), "data": "cifar-10",
+                                      "split": "test", "step": str(STEPS)})

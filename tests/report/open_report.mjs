@@ -35,14 +35,18 @@ function look() {
       picture: canvas ? canvas.toDataURL() : plot.querySelector("svg")?.outerHTML ?? "",
       text: plot.textContent, empty: plot.classList.contains("empty"), label: plot.getAttribute("aria-label")};
   }
+  const canvases = (place) => Object.fromEntries([...document.querySelectorAll(`${place} figure.pictures`)].flatMap((figure, i) =>
+    [...figure.querySelectorAll("canvas")].map((canvas) => [`${i} ${canvas.getAttribute("aria-label")}`, canvas.toDataURL()])));
   const of = (selector) => [...document.querySelectorAll(selector)].map((found) => found.textContent);
   return {
     plots, text: document.body.innerText, headings: of("h2"), cells: of("td"), numbers: of("#numbers tbody tr:not([hidden])"),
     background: getComputedStyle(document.body).backgroundColor, overflow: document.documentElement.scrollWidth - innerWidth,
     images: document.querySelectorAll("main img, main iframe, main script").length,
     options: Object.fromEntries([...document.querySelectorAll("select")].map((list) => [list.id, [...list.options].map((o) => o.value)])),
-    canvases: Object.fromEntries([...document.querySelectorAll("figure.attacked")].flatMap((figure, i) =>
-      [...figure.querySelectorAll("canvas")].map((canvas) => [`${i} ${canvas.getAttribute("aria-label")}`, canvas.toDataURL()]))),
+    canvases: canvases("#attacked"), heat: canvases("#heat"),
+    captions: of("figure.pictures figcaption"),
+    tables: Object.fromEntries([...document.querySelectorAll("[data-table][open]")].map((details) => [details.dataset.table,
+      [...details.querySelectorAll("tr")].map((row) => [...row.cells].map((cell) => cell.textContent))])),
     focusable: [...document.querySelectorAll("select, button, input, summary")].every((control) => control.tabIndex >= 0),
     ready: Number(document.documentElement.dataset.ready)};
 }
@@ -51,7 +55,7 @@ function look() {
 async function changed(chart, action) {
   const picture = () => page.evaluate((id) => {
     const plot = document.getElementById(`plot-${id}`) ?? document.getElementById(id);
-    return plot.querySelector("canvas")?.toDataURL() ?? plot.innerHTML;
+    return [...plot.querySelectorAll("canvas")].map((canvas) => canvas.toDataURL()).join() || plot.innerHTML;
   }, chart);
   const before = await picture();
   await action();

@@ -8,17 +8,20 @@
 
 #include "elliptical/base/files.h"
 #include "elliptical/base/safetensors.h"
+#include "tests/report/decoded.h"
 #include "tests/support/temporary_folder.h"
 
 namespace elliptical::report {
 namespace {
 
 using nlohmann::json;
+using test::decoded;
 
 struct Made {
   int64_t H = 2, N = 4, D = 3;
   std::vector<float> attention, vectors, metric;
   std::string words;
+  bool is_of_pictures = false, has_maps = true;
 };
 
 /// Uniform attention over all tokens, vectors 0, 1, 2, ..., one metric for all tokens of a head.
@@ -35,29 +38,26 @@ Made make(int64_t N) {
 
 RunData write(const Made& made, const std::filesystem::path& folder) {
   const auto bytes = [](const auto& values) { return std::as_bytes(std::span(values)); };
-  const std::vector<TensorBytes> tensors = {
+  std::vector<TensorBytes> tensors = {
       {"layers.0.attention", ElementType::kF32, {made.H, made.N, made.N}, bytes(made.attention)},
       {"layers.0.queries", ElementType::kF32, {made.H, made.N, made.D}, bytes(made.vectors)},
       {"layers.0.keys", ElementType::kF32, {made.H, made.N, made.D}, bytes(made.vectors)},
       {"layers.0.metric", ElementType::kF32, {made.H, 1, made.D}, bytes(made.metric)}};
+  if (!made.has_maps) tensors.clear();
+  std::map<std::string, std::string> metadata = {{"step", "7"}, {"split", "valid"}};
+  const std::vector<float> pixels(12, 0.5F);
+  if (made.is_of_pictures) {
+    tensors.push_back({"pictures", ElementType::kF32, {1, 3, 2, 2}, bytes(pixels)});
+    metadata["prefix_tokens"] = "2";
+  } else {
+    metadata["words"] = made.words;
+  }
   RunData run{.folder = folder, .snapshot = folder / "snapshot.safetensors"};
   FileWriter writer(run.snapshot);
-  write_safetensors(tensors, {{"words", made.words}, {"step", "7"}, {"split", "valid"}},
+  write_safetensors(tensors, metadata,
                     [&](std::span<const std::byte> piece) { writer.write(piece); });
   writer.finish();
   return run;
-}
-
-std::string decoded(const std::string& text) {
-  const std::string digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string bytes;
-  uint32_t group = 0;
-  int bits = 0;
-  for (const char c : text.substr(0, text.find('='))) {
-    group = group << 6 | static_cast<uint32_t>(digits.find(c));
-    if ((bits += 6) >= 8) bytes += static_cast<char>(group >> (bits -= 8) & 0xFF);
-  }
-  return bytes;
 }
 
 class Snapshots : public ::testing::Test {
@@ -80,11 +80,13 @@ TEST(Base64, IsThatOfRfc4648) {
 
 TEST_F(Snapshots, KeepShortTextsWhole) {
   const json snapshot = read(make(4)).at(0);
-  EXPECT_EQ(snapshot["cell"], 1);
-  EXPECT_EQ(snapshot["shown"], 4);
   EXPECT_EQ(snapshot["words"], json({"w0", "w1", "w2", "w3"}));
   EXPECT_EQ(snapshot["step"], "7");
+  EXPECT_FALSE(snapshot.contains("prefix"));
   const json& layer = snapshot["layers"][0];
+  EXPECT_EQ(layer["tokens"], 4);
+  EXPECT_EQ(layer["cell"], 1);
+  EXPECT_EQ(layer["shown"], 4);
   EXPECT_FALSE(layer.contains("weights"));  // the map has them
   EXPECT_EQ(decoded(layer["map"]), std::string(2 * 4 * 4, '\xFE'));
   EXPECT_FLOAT_EQ(layer["map_scales"][1].get<float>(), 0.25F);
@@ -100,9 +102,9 @@ TEST_F(Snapshots, OfLongTextsAreAveragedAndFitTheirBytes) {
   const size_t max_bytes = 4000;
   const json snapshots = read(make(300), max_bytes);
   const json& snapshot = snapshots.at(0);
-  const auto cell = snapshot["cell"].get<int64_t>(), cells = (300 + cell - 1) / cell;
-  EXPECT_GT(cell, 1);
   const json& layer = snapshot["layers"][0];
+  const auto cell = layer["cell"].get<int64_t>(), cells = (300 + cell - 1) / cell;
+  EXPECT_GT(cell, 1);
   const std::string map = decoded(layer["map"]);
   ASSERT_EQ(map.size(), static_cast<size_t>(2 * cells * cells));
   // Rows of cells still sum to one: each root is a share of the largest weight.
@@ -122,6 +124,23 @@ TEST_F(Snapshots, MarkWhatIsNoNumber) {
   const json layer = read(made).at(0)["layers"][0];
   EXPECT_EQ(decoded(layer["map"])[5], '\xFF');
   EXPECT_EQ(decoded(layer["queries"]).substr(2, 2), std::string("\x00\x80", 2));
+}
+
+TEST_F(Snapshots, OfPicturesHaveTokensInFrontInsteadOfWords) {
+  Made made = make(6);
+  made.is_of_pictures = true;
+  const json snapshot = read(made).at(0);
+  EXPECT_EQ(snapshot["prefix"], 2);
+  EXPECT_FALSE(snapshot.contains("words"));
+  EXPECT_EQ(snapshot["layers"][0]["tokens"], 6);
+  EXPECT_TRUE(problems_.empty());
+  made.has_maps = false;  // heat maps only: nothing to be shown, and nothing wrong
+  EXPECT_TRUE(read(made).empty());
+  EXPECT_TRUE(problems_.empty());
+  made.is_of_pictures = false;
+  EXPECT_TRUE(read(made).empty());
+  ASSERT_EQ(problems_.size(), 1U);
+  EXPECT_NE(problems_[0].find("must have layers.0.attention, has not"), std::string::npos);
 }
 
 TEST_F(Snapshots, ThatAreWrongAreNamed) {

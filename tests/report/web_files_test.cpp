@@ -31,8 +31,9 @@ TEST(WebFiles, AreWhole) {
 
 TEST(WebFiles, ScriptsEndNoScript) {
   const WebFiles& files = web_files();
-  for (const std::string_view script : {files.pictures, files.snapshots, files.script, files.vega,
-                                        files.vega_lite, files.vega_embed}) {
+  for (const std::string_view script :
+       {files.pictures, files.heat_maps, files.snapshots, files.script, files.vega, files.vega_lite,
+        files.vega_embed}) {
     const std::string text = lower(script);
     EXPECT_EQ(text.find("</script"), text.npos);
     EXPECT_EQ(text.find("<!--"), text.npos);

@@ -20,14 +20,16 @@ function attackedPictures(all, make) {
   function figureOf(found, picture) {
     const clean = bytesOf(picture.clean);
     const difference = new Int8Array(bytesOf(picture.difference).buffer);
-    const said = (prediction) => `class ${prediction}${prediction === picture.label ? " \u2713" : ""}`;
+    const [name, before, after] = picture.names;
+    const said = (prediction, called) => `${called}${prediction === picture.label ? " \u2713" : ""}`;
     const times = picture.largest > 0 ? (0.5 / picture.largest).toPrecision(2) : "";
     const parts = [
-      ["clean", said(picture.before), (i) => clean[i]],
-      ["attacked", said(picture.after), (i) => clean[i] + (difference[i] / 127) * picture.largest * 255],
+      ["clean", said(picture.before, before), (i) => clean[i]],
+      ["attacked", said(picture.after, after), (i) => clean[i] + (difference[i] / 127) * picture.largest * 255],
       ["difference", times ? `times ${Number(times)}` : "none", (i) => 128 + difference[i]]];
-    const figure = make("figure", undefined, {class: "attacked"});
-    figure.append(make("figcaption", `Class ${picture.label}`));
+    const figure = make("figure", undefined, {class: "pictures"});
+    const known = picture.before === picture.label ? before : `${name}, taken for ${before}`;
+    figure.append(make("figcaption", picture.before === picture.after ? known : `${known} \u2192 ${after}`));
     const row = make("div", undefined, {class: "row"});
     for (const [name, text, valueOf] of parts) {
       const part = make("div");

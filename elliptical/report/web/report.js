@@ -197,7 +197,7 @@
     setOptions("select-head", heads.map((i) => [i, i]), state.head);
     const found = neighbourhood();
     if (!found) return;
-    setOptions("select-query", range(found.T).map((i) => [i, `${i}: ${found.snapshot.words[i]}`]), found.t);
+    setOptions("select-query", range(found.T).map((i) => [i, `${i}: ${found.words[i]}`]), found.t);
     const coordinates = range(found.D).map((d) => [d, d]);
     setOptions("select-x", [["auto", found.hasMetric ? "largest metric" : "widest"], ...coordinates], state.x);
     setOptions("select-y", [["auto", found.hasMetric ? "smallest metric" : "second widest"], ...coordinates], state.y);
@@ -235,6 +235,23 @@
     setOptions("select-attacked", page.attacked.map(({run}) => [run, runName(run)]), page.attacked[0].run);
     element("select-attacked").addEventListener("change", (event) => show(Number(event.target.value)));
     show(page.attacked[0].run);
+  }
+
+  function listenToHeat() {
+    if (!page.heat.runs.length) return;
+    const heat = heatMaps(page.heat, make, colour);
+    const chosen = {picture: 0, layer: heat.numLayers - 1, head: -1};
+    const show = () => element("heat").replaceChildren(...heat.figuresOf(chosen, runName));
+    setOptions("select-picture", page.heat.pictures.map(({name, number}, i) => [i, `${name} (number ${number})`]), chosen.picture);
+    setOptions("select-heat-layer", range(heat.numLayers).map((i) => [i, i]), chosen.layer);
+    setOptions("select-heat-head", [[-1, "mean of heads"], ...range(heat.numHeads).map((i) => [i, i])], chosen.head);
+    for (const [name, id] of [["picture", "select-picture"], ["layer", "select-heat-layer"], ["head", "select-heat-head"]]) {
+      element(id).addEventListener("change", (event) => {
+        chosen[name] = Number(event.target.value);
+        show();
+      });
+    }
+    show();
   }
 
   // --- Numbers ---------------------------------------------------------------------------------------------
@@ -277,6 +294,7 @@
     element("theme").addEventListener("click", () => setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
     listenToSelectors();
     listenToAttacked();
+    listenToHeat();
     for (const details of document.querySelectorAll("[data-table]")) {
       details.addEventListener("toggle", () => { if (details.open) fillTable(details); });
     }

@@ -21,14 +21,22 @@ function snapshotReader(state, snapshotOf) {
     };
   }
 
+  // Tokens of pictures have no words: those in front are called by what they are, patches by row and column.
+  function wordsOf(snapshot, layer) {
+    if (snapshot.words) return snapshot.words;
+    const side = Math.round(Math.sqrt(layer.tokens - snapshot.prefix));
+    const front = ["class", "distillation"].slice(0, snapshot.prefix);
+    return [...front, ...range(side * side).map((i) => `${Math.floor(i / side)}, ${i % side}`)];
+  }
+
   function layerOf(snapshot) {
     const layer = snapshot.layers[state.layer];
     if (layer && !layer.decoded) {
-      const cells = Math.ceil(snapshot.words.length / snapshot.cell);
-      layer.decoded = {cells, map: weightsOf(layer.map, layer.map_scales, cells)};
-      if (snapshot.shown > 0) {
+      const cells = Math.ceil(layer.tokens / layer.cell);
+      layer.decoded = {cells, words: wordsOf(snapshot, layer), map: weightsOf(layer.map, layer.map_scales, cells)};
+      if (layer.shown > 0) {
         layer.decoded.weight = layer.weights
-          ? weightsOf(layer.weights, layer.weight_scales, snapshot.shown) : layer.decoded.map;
+          ? weightsOf(layer.weights, layer.weight_scales, layer.shown) : layer.decoded.map;
         layer.decoded.query = vectorsOf(layer.queries, layer.query_scale);
         layer.decoded.key = vectorsOf(layer.keys, layer.key_scale);
         if (layer.metric) layer.decoded.metric = vectorsOf(layer.metric, layer.metric_scale);
@@ -45,8 +53,8 @@ function snapshotReader(state, snapshotOf) {
     if (!layer || state.head >= layer.heads) return {rows: [], words: []};
     const {cells, map} = layer.decoded;
     const words = range(cells).map((i) => {
-      const first = snapshot.words[i * snapshot.cell];
-      return snapshot.cell > 1 ? `${first} \u2026` : first;
+      const first = layer.decoded.words[i * layer.cell];
+      return layer.cell > 1 ? `${first} \u2026` : first;
     });
     const rows = [];
     for (let query = 0; query < cells; ++query) {
@@ -60,13 +68,14 @@ function snapshotReader(state, snapshotOf) {
   // Keys of the selected head around the selected query in two coordinates, and the level sets of its metric.
   function neighbourhood() {
     const snapshot = snapshotOf(state.run);
-    const layer = snapshot && snapshot.shown > 0 && layerOf(snapshot);
-    if (!layer || state.head >= layer.heads) return null;
-    const {weight, query, key, metric} = layer.decoded;
-    const D = layer.dim, T = snapshot.shown, t = Math.min(state.query < 0 ? T - 1 : state.query, T - 1);
+    const layer = snapshot && layerOf(snapshot);
+    if (!layer || layer.shown === 0 || state.head >= layer.heads) return null;
+    const {words, weight, query, key, metric} = layer.decoded;
+    // Unless chosen: the token that sees all others, the last of a text, the class token of a picture.
+    const D = layer.dim, T = layer.shown, t = Math.min(state.query < 0 ? (snapshot.words ? T - 1 : 0) : state.query, T - 1);
     const place = (token, d) => (state.head * T + token) * D + d;
     const scale = (d) => (metric ? metric(place(t, d)) : 1);
-    const visible = range(T).filter((k) => k <= t || weight(state.head, t, k) > 0);
+    const visible = range(T).filter((k) => !snapshot.words || k <= t || weight(state.head, t, k) > 0);
     const spread = (d) => {
       const values = visible.map((k) => key(place(k, d)));
       return Math.max(...values) - Math.min(...values);
@@ -76,9 +85,9 @@ function snapshotReader(state, snapshotOf) {
     const x = state.x === "auto" ? order[0] : Number(state.x);
     let y = state.y === "auto" ? order[metric ? D - 1 : Math.min(1, D - 1)] : Number(state.y);
     if (state.y === "auto" && y === x) y = order[0] === x ? order[D - 1] : order[0];
-    const q = {x: query(place(t, x)), y: query(place(t, y)), word: snapshot.words[t]};
+    const q = {x: query(place(t, x)), y: query(place(t, y)), word: words[t]};
     const keys = visible.map((k) => ({
-      word: snapshot.words[k], position: k, weight: rounded(weight(state.head, t, k)),
+      word: words[k], position: k, weight: rounded(weight(state.head, t, k)),
       x: key(place(k, x)), y: key(place(k, y))}));
     [...keys].sort((a, b) => b.weight - a.weight).slice(0, 7).forEach((k) => { k.named = true; });
     const levels = [];
@@ -97,7 +106,7 @@ function snapshotReader(state, snapshotOf) {
     };
     if (metric) addLevels("metric", scale(x), scale(y), [0.25, 0.5, 0.75]);
     addLevels("no metric", 1, 1, metric ? [0.5] : [0.25, 0.5, 0.75]);
-    return {snapshot, D, T, t, x, y, q, keys, levels, scale, hasMetric: Boolean(metric)};
+    return {words, D, T, t, x, y, q, keys, levels, scale, hasMetric: Boolean(metric)};
   }
 
   function squareDomains({q, keys}) {
