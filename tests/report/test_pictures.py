@@ -2,7 +2,7 @@
 
 import made_runs
 import pytest
-from test_report import HOSTILE, LOOK, make_report, needs_chromium, open_report
+from test_report import HOSTILE, LOOK, PROGRAM, ROOT, make_report, needs_chromium, open_report, runs
 
 
 @pytest.fixture(scope="module")
@@ -137,3 +137,20 @@ def test_hostile_labels_are_text(tmp_path):
     assert f"{HOSTILE} \u2192 {HOSTILE}" in page["captions"]
     assert any(HOSTILE in name for name in page["heat"])
     assert HOSTILE in page["options"]["select-corruption"]
+
+
+@needs_chromium
+def test_real_runs_of_pictures(tmp_path):
+    small = {"train.steps": 4, "train.eval_interval": 0, "task.batch_size": 4, "task.model.image_size": 16, "task.model.dim": 16}
+    for name in ("softmax", "elliptical"):
+        run = tmp_path / "runs" / name
+        settings = {**small, "task.model.attention.name": name}
+        runs.check([PROGRAM, "train", ROOT / "recipes" / "smoke" / "vit.toml", "--run", run, "--threads", "1",
+                    *(word for key, value in settings.items() for word in ("--set", f"{key}={value}"))])
+        runs.check([PROGRAM, "eval", run, "--split", "test", "--threads", "1", "--set", "max_pictures=40"])
+        runs.check([PROGRAM, "attack", run, "--attack", "fgsm", "--eps", "2/255,8/255", "--max-pictures", "10", "--threads", "1"])
+    (page,) = open_report(make_report(tmp_path / "runs"))
+    assert len(page["heat"]) == 2 * 3
+    assert any("small-pictures, test: disc, says " in caption for caption in page["captions"])
+    assert "fgsm, eps 8/255." in page["text"] and any(name.startswith("0 clean: ") for name in page["canvases"])
+    assert not page["plots"]["ellipse"]["empty"] and not page["plots"]["attention"]["empty"]

@@ -165,10 +165,16 @@ TEST(PictureSnapshot, IsThereForEveryModel) {
 }
 
 TEST(PictureSnapshot, IsThereForEveryAttention) {
+  ClassifyImageOptions options = small_vit_options();
+  ImageEvalOptions one_by_one;
+  one_by_one.batch_size = 1;
+  const ImageEvalSet set(one_by_one, options.data, 16, 10);
   for (const support::AttentionVariant& variant : support::attention_variants()) {
-    ClassifyImageOptions options = small_vit_options();
     small_vit(options).attention = variant.options();
-    const auto tensors = by_name(snapshot_of(options));
+    const auto model = models::make_image_model(options.model, 10);
+    model->initialize(1);
+    const auto tensors =
+        by_name(picture_snapshot(*model, set, [](const at::Tensor& pixels) { return pixels; }));
     const at::Tensor heat = tensors.at("layers.1.heat"), rollout = tensors.at("rollout");
     EXPECT_GE(heat.min().item<double>(), 0) << variant.name;
     EXPECT_GT(heat.max().item<double>(), 0) << variant.name;
