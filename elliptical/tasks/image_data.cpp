@@ -104,6 +104,10 @@ Batch TrainPictures::make_batch(int64_t step) const {
   const data::BatchMix mix = data::draw_mix(mix_, image_size_, image_size_, key.derive("mix"));
   data::mix_pixels(mix, batch_size_, image_size_, image_size_,
                    batch.input.mutable_data_ptr<float>());
+  for (int64_t i = 0; i < batch_size_; ++i) {
+    data::augment_patches(pixels + i * length, image_size_, augment_.patches, statistics_,
+                          key.derive(static_cast<uint64_t>(i)).derive("patches"));
+  }
   data::mix_targets(mix, mix_.label_smoothing, batch_size_, set_->num_classes(), labels.data(),
                     batch.target.mutable_data_ptr<float>());
   return batch;

@@ -96,6 +96,27 @@ TEST(Augment, EveryOptionHasAnEffect) {
             padded);
 }
 
+TEST(Augment, OptionsThatContradictEachOtherAreRefused) {
+  const auto refusal = [](const std::function<void(AugmentOptions&)>& change) {
+    AugmentOptions options;
+    change(options);
+    return test::error_message<ConfigError>([&] { options.check(32); });
+  };
+  EXPECT_EQ(refusal([](AugmentOptions&) {}), "no error");
+  EXPECT_EQ(refusal([](AugmentOptions& o) { o.crop.min_area = o.crop.max_area = 0.5; }),
+            "no error");
+  EXPECT_EQ(refusal([](AugmentOptions& o) { o.crop.max_area = 0.05; }),
+            "data: augment.crop.min_area must be at most max_area, got min_area = 0.08, max_area = "
+            "0.05");
+  EXPECT_EQ(refusal([](AugmentOptions& o) { o.erase.min_area = 0.5; }),
+            "data: augment.erase.min_area must be at most max_area, got min_area = 0.5, max_area = "
+            "0.333333");
+  EXPECT_EQ(refusal([](AugmentOptions& o) { o.patches = {.probability = 0.1, .size = 12}; }),
+            "data: augment.patches.size must divide the model's image_size, got size = 12, "
+            "image_size = 32");
+  EXPECT_EQ(refusal([](AugmentOptions& o) { o.patches.size = 12; }), "no error");
+}
+
 TEST(Augment, MirrorHalfOfThePictures) {
   const Image picture = noise_picture(32, 32, 3);
   Image mirrored = picture;

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <sstream>
 #include <utility>
 
 #include "elliptical/base/distributions.h"
+#include "elliptical/base/errors.h"
 #include "elliptical/data/image/augment/colour.h"
 #include "elliptical/data/image/augment/geometry.h"
 #include "elliptical/data/image/planes.h"
@@ -23,7 +25,26 @@ Colour mean_colour(const PixelStatistics& statistics) {
   return colour;
 }
 
+void check_areas(const char* group, double min_area, double max_area) {
+  if (min_area <= max_area) return;
+  std::ostringstream text;
+  text << "data: augment." << group
+       << ".min_area must be at most max_area, got min_area = " << min_area
+       << ", max_area = " << max_area;
+  throw ConfigError(text.str());
+}
+
 }  // namespace
+
+void AugmentOptions::check(int64_t image_size) const {
+  check_areas("crop", crop.min_area, crop.max_area);
+  check_areas("erase", erase.min_area, erase.max_area);
+  if (patches.probability > 0 && image_size % patches.size != 0) {
+    throw ConfigError("data: augment.patches.size must divide the model's image_size, got size = " +
+                      std::to_string(patches.size) +
+                      ", image_size = " + std::to_string(image_size));
+  }
+}
 
 void jitter_colours(Image& picture, double amount, RandomKey key) {
   using Adjust = void (*)(Image&, double);

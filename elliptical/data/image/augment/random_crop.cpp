@@ -38,7 +38,8 @@ void CropOptions::visit(FieldList& fields) {
   fields.add_enum("kind", kind, crop_names(), crop_kind_from_string,
                   "a random box resized, the whole padded and shifted, or just the whole");
   fields.add("min_area", min_area, "resized: smallest box / picture", between(0, 1));
-  fields.add("max_area", max_area, "resized: largest box / picture", between(0, 1));
+  fields.add("max_area", max_area, "resized: largest box / picture",
+             Limits{.low = 0, .high = 1, .open_low = true});
   fields.add("max_aspect", max_aspect, "resized: longest box, width / height or its inverse",
              at_least(1));
   fields.add("padding", padding, "padded: pixels of black on each side", at_least(0));
