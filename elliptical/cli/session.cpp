@@ -43,10 +43,10 @@ run::RunOptions read_recipe_options(const RecipeArguments& arguments) {
   return options;
 }
 
-std::unique_ptr<tasks::Task> make_task(const run::RunOptions& options) {
+std::unique_ptr<tasks::Task> make_task(const run::RunOptions& options, tasks::TaskUse use) {
   run::RunOptions copy = options;
   return tasks::find_task(copy.task.name())
-      .make(copy.task.options(), static_cast<uint64_t>(copy.seed));
+      .make(copy.task.options(), static_cast<uint64_t>(copy.seed), use);
 }
 
 void add_weights(CLI::App& app, Weights& weights) {
@@ -86,13 +86,20 @@ LoadedRun load_run(const std::filesystem::path& folder,
     }
     return std::move(*newest);
   }();
-  loaded.task = make_task(loaded.options);
+  loaded.task = make_task(loaded.options, tasks::TaskUse::kMeasuring);
   run::copy_tensors(
       run::named_tensors(loaded.task->model()), average ? checkpoint.average : checkpoint.model,
       (checkpoint.folder / (average ? "ema.safetensors" : "model.safetensors")).string());
   loaded.task->model().eval();
   loaded.step = checkpoint.state.step;
   return loaded;
+}
+
+run::Labels loaded_labels(const LoadedRun& loaded, const std::string& source) {
+  run::Labels labels =
+      run::run_labels(loaded.paths, loaded.options, *loaded.task, loaded.step, source);
+  if (loaded.weights == Weights::kAverage) labels["weights"] = std::string("ema");
+  return labels;
 }
 
 std::vector<Record> evaluate_run(LoadedRun& loaded,
@@ -102,10 +109,8 @@ std::vector<Record> evaluate_run(LoadedRun& loaded,
   const std::unique_ptr<Options> eval_options = loaded.task->make_eval_options();
   apply_overrides(assignments, fields_of(*eval_options));
   const run::SignalGuard signals;
-  run::Labels labels =
-      run::run_labels(loaded.paths, loaded.options, *loaded.task, loaded.step, "eval");
-  if (loaded.weights == Weights::kAverage) labels["weights"] = std::string("ema");
-  auto records = run::evaluate(*loaded.task, *eval_options, labels, hooks, dump);
+  auto records =
+      run::evaluate(*loaded.task, *eval_options, loaded_labels(loaded, "eval"), hooks, dump);
   if (!records) {
     const int signal = run::stop_signal();
     throw Interrupted(loaded.paths.folder.string() + ": evaluation stopped by " +
@@ -128,7 +133,8 @@ void start_run(const run::RunPaths& paths,
                const run::RunOptions& options,
                const run::LoopHooks& hooks) {
   run::check_new(paths);  // before the data are read, which may take a while
-  const std::unique_ptr<tasks::Task> task = make_task(options);
+  const std::unique_ptr<tasks::Task> task = make_task(options, tasks::TaskUse::kNewRun);
+  for (const std::string& line : task->notices()) hooks.say(line);
   if (options.train.steps > 0) task->num_train_units();  // throws where there is nothing to read
   const run::RunLock lock = run::create_run_folder(paths);
   run::write_config(paths, run::config_text(options));
@@ -143,7 +149,10 @@ void resume_run(const run::RunPaths& paths, const run::LoopHooks& hooks) {
   const run::RunLock lock(paths);
   run::RunOptions options;
   run::read_config(paths, options);
-  const std::unique_ptr<tasks::Task> task = make_task(options);
+  // One that was stopped before its first checkpoint begins again.
+  const bool is_new = run::checkpoint_steps(paths.checkpoints()).empty();
+  const std::unique_ptr<tasks::Task> task =
+      make_task(options, is_new ? tasks::TaskUse::kNewRun : tasks::TaskUse::kTraining);
   run::train({.paths = paths,
               .options = &options,
               .task = task.get(),

@@ -34,7 +34,7 @@ void use_threads(int threads);
 
 run::RunOptions read_recipe_options(const RecipeArguments& arguments);
 
-std::unique_ptr<tasks::Task> make_task(const run::RunOptions& options);
+std::unique_ptr<tasks::Task> make_task(const run::RunOptions& options, tasks::TaskUse use);
 
 /// Which of the weights of a checkpoint.
 enum class Weights { kTrained, kAverage };
@@ -57,6 +57,9 @@ LoadedRun load_run(const std::filesystem::path& folder,
                    int64_t step,
                    const run::LoopHooks& hooks,
                    Weights weights = Weights::kTrained);
+
+/// What every record of a measurement carries; `source`: "eval", "attack".
+run::Labels loaded_labels(const LoadedRun& loaded, const std::string& source);
 
 /// Evaluates and appends the records to the run's. `assignments` are evaluation options. Throws
 /// Interrupted after a signal.

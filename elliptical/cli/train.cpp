@@ -105,7 +105,7 @@ int fork(const Arguments& arguments) {
       [&](const std::string& line) { printer.say(line); });
   if (!checkpoint)
     throw RunError(source.string() + ": must have a checkpoint to start from, has none");
-  const std::unique_ptr<tasks::Task> task = make_task(options);
+  const std::unique_ptr<tasks::Task> task = make_task(options, tasks::TaskUse::kTraining);
   const run::RunLock lock = run::create_run_folder(paths);
   const run::TrainJob job{.paths = paths,
                           .options = &options,

@@ -68,9 +68,12 @@ void ClassifyImageOptions::shrink() {
   }
 }
 
-ClassifyImageTask::ClassifyImageTask(const ClassifyImageOptions& options, uint64_t seed)
+ClassifyImageTask::ClassifyImageTask(const ClassifyImageOptions& options,
+                                     uint64_t seed,
+                                     TaskUse use)
     : options_(options) {
   const int64_t image_size = options_.model_options().image_size;
+  options_.data.augment.check(image_size);
   std::shared_ptr<const data::ImageSet> set;
   try {
     set = open_pictures(options_.data.name, data::Split::kTrain, options_.data.max_bad, image_size);
@@ -78,12 +81,12 @@ ClassifyImageTask::ClassifyImageTask(const ClassifyImageOptions& options, uint64
     // A model with weights of its own can be measured where its training pictures are not.
     if (!known_counts(options_.data.name)) throw;
     no_train_ = std::current_exception();
-    build(known_counts(options_.data.name)->num_classes, seed);
+    build(known_counts(options_.data.name)->num_classes, seed, use);
     return;
   }
   train_ = std::make_unique<TrainPictures>(set, options_.data, options_.mix, options_.batch_size,
                                            image_size, seed);
-  build(set->num_classes(), seed);
+  build(set->num_classes(), seed, use);
 }
 
 ClassifyImageTask::ClassifyImageTask(const ClassifyImageOptions& options,
@@ -96,17 +99,19 @@ ClassifyImageTask::ClassifyImageTask(const ClassifyImageOptions& options,
                                              options.batch_size,
                                              options.model_options().image_size,
                                              seed)) {
-  build(train->num_classes(), seed);
+  build(train->num_classes(), seed, TaskUse::kNewRun);
 }
 
-void ClassifyImageTask::build(int64_t num_classes, uint64_t seed) {
+void ClassifyImageTask::build(int64_t num_classes, uint64_t seed, TaskUse use) {
   const data::PixelStatistics statistics = options_.data.statistics();
   mean_ = channel_tensor(statistics.mean);
   std_ = channel_tensor(statistics.std);
   model_ = models::make_image_model(options_.model, num_classes);
   model_->initialize(seed);
-  if (!options_.init.empty()) load_pretrained(*model_, options_.init);
-  if (options_.teacher.kind != TeacherKind::kNone) {
+  if (!options_.init.empty() && use == TaskUse::kNewRun) {
+    notices_ = load_pretrained(*model_, options_.init);
+  }
+  if (options_.teacher.kind != TeacherKind::kNone && use != TaskUse::kMeasuring) {
     const auto* vit = dynamic_cast<const models::VitOptions*>(&options_.model_options());
     if (vit == nullptr || !vit->distilled) {
       throw ConfigError(

@@ -41,7 +41,10 @@ struct ClassifyImageOptions : Options {
 
 class ClassifyImageTask : public Task, public Classifier {
  public:
-  ClassifyImageTask(const ClassifyImageOptions& options, uint64_t seed);
+  /// Weights to start from are read for a new run only, a teacher's for training.
+  ClassifyImageTask(const ClassifyImageOptions& options,
+                    uint64_t seed,
+                    TaskUse use = TaskUse::kNewRun);
   /// Trains on other pictures than the options name.
   ClassifyImageTask(const ClassifyImageOptions& options,
                     std::shared_ptr<const data::ImageSet> train,
@@ -52,6 +55,7 @@ class ClassifyImageTask : public Task, public Classifier {
   int64_t num_train_units() const override { return train().epoch_units(); }
   std::map<std::string, std::string> data_fingerprint() const override;
   std::map<std::string, LabelValue> labels() const override;
+  std::vector<std::string> notices() const override { return notices_; }
 
   Batch train_batch(int64_t step) const override { return train().batch(step); }
   at::Tensor loss(const Batch& batch, RandomKey random) override;
@@ -68,12 +72,13 @@ class ClassifyImageTask : public Task, public Classifier {
   at::Tensor logits(const at::Tensor& normalized, const ClassifierPass& pass) override;
 
  private:
-  void build(int64_t num_classes, uint64_t seed);
+  void build(int64_t num_classes, uint64_t seed, TaskUse use);
   /// Throws what opening the training pictures threw, if it did.
   const TrainPictures& train() const;
 
   ClassifyImageOptions options_;
   std::shared_ptr<models::ImageModel> model_;
+  std::vector<std::string> notices_;
   std::unique_ptr<Teacher> teacher_;
   at::Tensor mean_, std_;  ///< (3, 1, 1)
   std::unique_ptr<TrainPictures> train_;

@@ -17,9 +17,14 @@ std::unique_ptr<Options> make_options() {
   return std::make_unique<T>();
 }
 
-template <class T, class TaskOptions>
-std::unique_ptr<Task> make(const Options& options, uint64_t seed) {
-  return std::make_unique<T>(dynamic_cast<const TaskOptions&>(options), seed);
+std::unique_ptr<Task> make_language_model(const Options& options, uint64_t seed, TaskUse) {
+  return std::make_unique<LanguageModelTask>(dynamic_cast<const LanguageModelOptions&>(options),
+                                             seed);
+}
+
+std::unique_ptr<Task> make_classify_image(const Options& options, uint64_t seed, TaskUse use) {
+  return std::make_unique<ClassifyImageTask>(dynamic_cast<const ClassifyImageOptions&>(options),
+                                             seed, use);
 }
 
 template <class TaskOptions>
@@ -35,14 +40,14 @@ const std::vector<TaskEntry>& task_table() {
       {.name = "language_model",
        .description = "predict each next word of a text with a causal transformer",
        .make_options = make_options<LanguageModelOptions>,
-       .make = make<LanguageModelTask, LanguageModelOptions>,
+       .make = make_language_model,
        .shrink = shrink<LanguageModelOptions>,
        .cost = lm_cost,
        .rehearse = rehearse_lm},
       {.name = "classify_image",
        .description = "tell pictures apart, one class for each",
        .make_options = make_options<ClassifyImageOptions>,
-       .make = make<ClassifyImageTask, ClassifyImageOptions>,
+       .make = make_classify_image,
        .shrink = shrink<ClassifyImageOptions>,
        .cost = classify_image_cost,
        .rehearse = rehearse_classify_image},

@@ -74,6 +74,17 @@ class EvalSet {
   virtual std::map<std::string, LabelValue> labels() const = 0;
   /// Of the targets, where these are numbers of classes.
   virtual std::vector<std::string> class_names() const { return {}; }
+  /// Checksums of the data that are read, by name.
+  virtual std::map<std::string, std::string> fingerprint() const { return {}; }
+  /// Which outputs of a classifier the classes of the data are, in their order; empty: all.
+  virtual std::vector<int64_t> class_columns() const { return {}; }
+};
+
+/// What a task is made for, which says what it must read beside its data.
+enum class TaskUse {
+  kNewRun,    ///< everything, also weights to start from
+  kTraining,  ///< of a run with a checkpoint, which has all weights
+  kMeasuring  ///< nothing that only training needs
 };
 
 class Task {
@@ -87,6 +98,8 @@ class Task {
   virtual std::map<std::string, std::string> data_fingerprint() const = 0;
   /// Facts of the configuration that every record carries: task, attention, leaks_future, ...
   virtual std::map<std::string, LabelValue> labels() const = 0;
+  /// What people are to be told about how it was made, one line each.
+  virtual std::vector<std::string> notices() const { return {}; }
 
   virtual Batch train_batch(int64_t step) const = 0;
   /// Scalar to be minimised, with gradient. `random` is the key of this step.
@@ -121,7 +134,7 @@ struct TaskEntry {
   std::unique_ptr<Options> (*make_options)();
   /// Reads the data and builds the model with its initial weights, both from `seed`. Throws
   /// ConfigError or DataError before any long work.
-  std::unique_ptr<Task> (*make)(const Options& options, uint64_t seed);
+  std::unique_ptr<Task> (*make)(const Options& options, uint64_t seed, TaskUse use);
   /// Shrinks the options to something that ends within seconds (`--smoke`).
   void (*shrink)(Options& options);
   /// Null: not known.

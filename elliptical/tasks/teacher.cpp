@@ -8,6 +8,7 @@
 #include "elliptical/base/config.h"
 #include "elliptical/base/errors.h"
 #include "elliptical/base/files.h"
+#include "elliptical/models/weights.h"
 #include "elliptical/tasks/image_data.h"
 #include "elliptical/tasks/pretrained.h"
 
@@ -91,6 +92,8 @@ Teacher::Teacher(const TeacherOptions& options, int64_t num_classes, int64_t ima
     chosen = run.model;
     data = run.data;
   }
+  const std::string& source = options.weights;
+  const auto weights = read_weights(source);  // first of all: are they there?
   const auto& model_options = chosen.get<models::ImageModelOptions>();
   if (model_options.image_size != image_size) {
     throw ConfigError("teacher: must read pictures of the size that its student reads, " +
@@ -102,15 +105,14 @@ Teacher::Teacher(const TeacherOptions& options, int64_t num_classes, int64_t ima
   std_ = channel_tensor(statistics.std);
   model_ = models::make_image_model(chosen, num_classes);
   model_->initialize(0);
-  const std::string& source = options.weights;
-  for (const auto& [name, tensor] : read_weights(source)) {
+  for (const auto& [name, tensor] : weights) {
     const bool is_head = name == "head.weight" && tensor.size(0) != num_classes;
     if (!is_head) continue;
     throw ConfigError("teacher: must tell the " + std::to_string(num_classes) +
                       " classes of the data apart, " + source + " tells " +
                       std::to_string(tensor.size(0)));
   }
-  load_pretrained(*model_, source);
+  models::load_weights(*model_, weights, source);
   model_->eval();
   for (at::Tensor& parameter : model_->parameters()) parameter.set_requires_grad(false);
 }

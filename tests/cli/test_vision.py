@@ -1,43 +1,21 @@
 """Classifiers of pictures as a user meets them: train, kill, resume, eval, corrupt, fork, compare."""
 
 import json
+import shutil
 import signal
 import subprocess
 
 import pytest
 
-from runs import PROGRAM, ROOT, call, check, losses, num_logged, read_lines, resume_command, steps, wait_until, weights
+from runs import PROGRAM, ROOT, call, check, copy_run, losses, num_logged, read_lines, resume_command, steps, wait_until, weights
+from vision_runs import RECIPE, TINY, attack_command, last_line, settings, train_command
+from vision_runs import measured as measured_of
 
-RECIPE = ROOT / "recipes" / "smoke" / "vit.toml"
-TINY = {
-    "task.batch_size": 4,
-    "task.model.image_size": 16,
-    "task.model.dim": 16,
-    "task.model.num_layers": 2,
-    "task.model.drop_path": 0.2,
-    "task.mix.probability": 1,
-    "task.data.augment.rand_augment.num_operations": 2,
-    "train.log_interval": 1,
-    "train.eval_interval": 0,
-    "train.ema_decay": 0.9,
-}
 FEW = ["--set", "max_pictures=40"]
 
 
-def train_command(run, **changes):
-    options = {**TINY, **{key.replace("__", "."): value for key, value in changes.items()}}
-    settings = [word for key, value in options.items() for word in ("--set", f"{key}={value}")]
-    return [PROGRAM, "train", RECIPE, "--run", run, "--threads", "1", *settings]
-
-
 def measured(run, *arguments):
-    command = [PROGRAM, "eval", run, "--format", "json", *FEW, *arguments]
-    return {record["metric"]: record for record in json.loads(check(command).stdout)}
-
-
-def last_line(result, status):
-    assert result.returncode == status, result.stderr
-    return result.stderr.splitlines()[-1]
+    return measured_of(run, *FEW, *arguments)
 
 
 def average(run):
@@ -114,6 +92,42 @@ def test_weights_of_a_run_are_a_start_and_a_teacher(whole, tmp_path):
     check(train_command(student, train__steps=1, task__model__distilled="true", task__teacher__kind="hard", task__teacher__weights=whole))
 
 
+def test_a_checkpoint_needs_no_other_weights(whole, tmp_path):
+    run, teacher = tmp_path / "run", copy_run(whole, tmp_path / "teacher")
+    distilled = {"task__model__distilled": "true", "task__teacher__kind": "hard", "task__teacher__weights": teacher}
+    check(train_command(tmp_path / "seed", train__steps=0, task__model__distilled="true"))
+    check(train_command(run, train__steps=4, train__checkpoint_interval=2, task__init=tmp_path / "seed", **distilled))
+    expected = weights(run), measured(run)["loss"]["value"]
+    shutil.rmtree(tmp_path / "seed")
+    shutil.rmtree(run / "checkpoints" / "step-4")
+    check(resume_command(run))
+    assert (weights(run), measured(run)["loss"]["value"]) == expected
+    check([PROGRAM, "fork", run, "--run", tmp_path / "forked", "--set", "train.steps=5"])
+
+    teacher.rename(tmp_path / "gone")
+    assert measured(run)["loss"]["value"] == expected[1]
+    check(attack_command(run, "--attack", "fgsm", "--eps", "1/255", "--max-pictures", "4"))
+    shutil.rmtree(run / "checkpoints" / "step-4")
+    assert f"{teacher} must be a safetensors file" in last_line(call(resume_command(run)), 3)
+    (tmp_path / "gone").rename(teacher)
+    shutil.rmtree(run / "checkpoints")
+    assert "seed must be a safetensors file" in last_line(call(resume_command(run)), 3), "nothing to go on from"
+
+
+def test_attack_of_the_average(whole):
+    arguments = ["--attack", "fgsm", "--eps", "1/255", "--max-pictures", "40"]
+    results = {}
+    for name in ("trained", "ema"):
+        records = json.loads(check(attack_command(whole, *arguments, "--weights", name)).stdout)
+        assert {record.get("weights") for record in records} == {"ema" if name == "ema" else None}
+        results[name] = {record["metric"]: record["value"] for record in records}
+    for name in results:
+        extra = ["--split", "valid"] + (["--weights", "ema"] if name == "ema" else [])
+        assert results[name]["clean_accuracy"] == measured(whole, *extra)["accuracy"]["value"]
+    finished = read_lines(whole, "attacks.jsonl")
+    assert len({line["digest"] for line in finished}) == 2, "each has finished batches of its own"
+
+
 @pytest.mark.parametrize(
     "changes, status, message",
     [
@@ -122,6 +136,9 @@ def test_weights_of_a_run_are_a_start_and_a_teacher(whole, tmp_path):
         ({"task__data__name": "imagenet"}, 3, "elliptical data import imagenet"),
         ({"task__data__name": "smal-pictures"}, 2, 'did you mean "small-pictures"?'),
         ({"task__init": "nowhere/model.safetensors"}, 3, "nowhere/model.safetensors must be a safetensors file"),
+        ({"task__init": "nowhere.safetensors"}, 3, "weights: nowhere.safetensors must be a safetensors file"),
+        ({"task__data__augment__crop__max_area": 0.05}, 2, "augment.crop.min_area must be at most max_area, got min_area = 0.08, max_area = 0.05"),
+        ({"task__data__augment__erase__min_area": 0.5}, 2, "augment.erase.min_area must be at most max_area"),
     ],
 )
 def test_mistakes_are_found_before_any_work(tmp_path, changes, status, message):
@@ -136,9 +153,8 @@ def test_mistakes_of_an_evaluation(whole):
 
 
 def test_compare_with_controls(tmp_path):
-    options = [word for key, value in {**TINY, "train.steps": 2}.items() for word in ("--set", f"{key}={value}")]
     command = [PROGRAM, "compare", RECIPE, "--run", tmp_path / "runs", "--seeds", "2", "--controls", "matched constant", "--format", "json"]
-    table = json.loads(check([*command, "--threads", "1", "--split", "valid", "--corrupt", "contrast", *options]).stdout)
+    table = json.loads(check([*command, "--threads", "1", "--split", "valid", "--corrupt", "contrast", *settings({**TINY, "train.steps": 2})]).stdout)
     assert table["problems"] == ["null twin: is missing, without it the floor is unknown (elliptical compare RECIPE --run DIR trains it)"]
     assert (table["metric"], table["corruption"], table["severity"]) == ("accuracy", "contrast", 3)
     assert [method["name"] for method in table["methods"]] == ["softmax", "elliptical", "matched constant"]

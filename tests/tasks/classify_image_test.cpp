@@ -154,6 +154,29 @@ TEST_F(TeacherTest, WeightsCanBeTheStart) {
   }
 }
 
+// A checkpoint has all weights, and whoever measures learns nothing.
+TEST_F(TeacherTest, WeightsAreReadOnlyWhereTheyAreNeeded) {
+  options_.init = options_.teacher.weights = (folder_.path() / "gone").string();
+  EXPECT_NE(refusal(options_).find("gone must be a safetensors file"), std::string::npos);
+  ClassifyImageTask(options_, 1, TaskUse::kMeasuring);
+  EXPECT_NE(error_message<SetupError>([&] {
+              ClassifyImageTask(options_, 1, TaskUse::kTraining);
+            }).find("gone must be a safetensors file"),
+            std::string::npos)
+      << "the teacher";
+  options_.teacher.weights = file_;
+  ClassifyImageTask(options_, 1, TaskUse::kTraining);
+}
+
+TEST_F(TeacherTest, SaysHowTheStartWasMadeToFit) {
+  ClassifyImageOptions options = small_vit_options();
+  options.init = file_;
+  EXPECT_TRUE(ClassifyImageTask(options, 1).notices().empty());
+  small_vit(options).image_size = 32;
+  EXPECT_EQ(ClassifyImageTask(options, 1).notices(),
+            std::vector<std::string>{file_ + ": pos_embed is resized from 4 x 4 to 8 x 8 patches"});
+}
+
 TEST(ClassifyImageTask, LabelsAndFingerprint) {
   const ClassifyImageTask task(small_vit_options(), 1);
   const auto labels = task.labels();
@@ -200,7 +223,8 @@ TEST(ClassifyImageTask, EveryOptionOfTheDataHasAnEffect) {
        {"data.repeats=2", "data.augment.mirror_probability=1", "data.augment.crop.kind=whole",
         "data.augment.crop.min_area=0.5", "data.augment.rand_augment.num_operations=0",
         "data.augment.rand_augment.magnitude=1", "data.augment.erase.probability=1",
-        "mix.probability=0", "mix.mixup_alpha=0", "mix.cutmix_alpha=0"}) {
+        "data.augment.patches.probability=1", "mix.probability=0", "mix.mixup_alpha=0",
+        "mix.cutmix_alpha=0"}) {
     ClassifyImageOptions options = small_vit_options();
     apply_overrides({change}, fields_of(options));
     EXPECT_FALSE(ClassifyImageTask(options, 1).train_batch(1).input.equal(usual)) << change;
@@ -229,6 +253,12 @@ TEST(ClassifyImageTask, RefusesWhatMakesNoSense) {
   EXPECT_EQ(refusal(options),
             "data: std must be three numbers above 0, red, green and blue, got 2 or one that is "
             "not");
+  options = small_vit_options();
+  options.data.augment.crop.min_area = 0.9;
+  options.data.augment.crop.max_area = 0.5;
+  EXPECT_EQ(refusal(options),
+            "data: augment.crop.min_area must be at most max_area, got min_area = 0.9, max_area = "
+            "0.5");
   options = small_vit_options();
   small_vit(options).image_size = 18;
   EXPECT_EQ(refusal(options),
