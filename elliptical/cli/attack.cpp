@@ -38,6 +38,7 @@ int attack(const Arguments& arguments) {
   std::string format = "table", split, batch_size;
   int64_t step = -1, max_pictures = 0, seed = 1;
   int threads = 0;
+  Weights weights = Weights::kTrained;
   app.add_option("RUN", folder, "folder of a run that classifies pictures")->required();
   app.add_option("--attack", words.attacks, "names, a,b,c (elliptical list attacks)")->required();
   app.add_option("--eps", words.eps, "largest change of a number: 1/255,0.01")->required();
@@ -60,11 +61,13 @@ int attack(const Arguments& arguments) {
   app.add_option("--seed", seed, "of random starts and searches")->check(CLI::NonNegativeNumber);
   app.add_option("--step", step, "which checkpoint; the newest unless said")
       ->check(CLI::NonNegativeNumber);
+  add_weights(app, weights);
   app.add_option("--dump", dump_path,
                  "writes pictures, labels and logits to this safetensors file; of one attack and "
                  "one eps");
   add_threads(app, threads);
-  app.add_option("--format", format, "How to print")->check(one_of({"table", "json", "csv"}));
+  app.add_option("--format", format, "How to print; none: the records are in records.jsonl")
+      ->check(one_of({"table", "json", "csv", "none"}));
   if (!parse(app, arguments)) return 0;
 
   run::AttackPlan plan = run::make_attack_plan(words);
@@ -81,7 +84,7 @@ int attack(const Arguments& arguments) {
 
   use_threads(threads);
   ProgressPrinter printer;
-  LoadedRun loaded = load_run(folder, step, printer.hooks());
+  LoadedRun loaded = load_run(folder, step, printer.hooks(), weights);
   const std::unique_ptr<Options> eval_options = loaded.task->make_eval_options();
   if (loaded.task->classifier() != nullptr) {
     apply_overrides(eval_assignments, fields_of(*eval_options));
@@ -93,7 +96,7 @@ int attack(const Arguments& arguments) {
       {.task = *loaded.task,
        .eval_options = *eval_options,
        .plan = plan,
-       .labels = run::run_labels(loaded.paths, loaded.options, *loaded.task, loaded.step, "attack"),
+       .labels = loaded_labels(loaded, "attack"),
        .state = loaded.paths.attacks(),
        .program = kProgram,
        .hooks = printer.hooks(),
@@ -106,7 +109,7 @@ int attack(const Arguments& arguments) {
   }
   RecordWriter writer(loaded.paths.records());
   for (const Record& record : records) writer.append(record);
-  print_records(std::cout, records, format);
+  if (format != "none") print_records(std::cout, records, format);
   return 0;
 }
 
