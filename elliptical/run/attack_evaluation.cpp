@@ -66,12 +66,14 @@ class AttackLoop {
     const FrozenParameters frozen(request_.task.model());
     const std::unique_ptr<tasks::EvalSet> set = request_.task.eval_set(request_.eval_options);
     AttackState state(request_.state, request_.hooks.notice);
-    const std::vector<std::string> digests = case_digests();
+    const std::vector<std::string> digests = case_digests(*set);
     const std::vector<std::string> class_names = set->class_names();
     if (request_.class_names != nullptr) *request_.class_names = class_names;
     AttackPictureFile pictures(request_.pictures, plan_, digests, class_names);
     std::vector<AttackScore> totals(plan_.cases.size());
     num_batches_ = set->size();
+    const std::vector<int64_t> columns = set->class_columns();
+    if (!columns.empty()) columns_ = at::tensor(columns);
     start_ = Clock::now();
     for (int64_t b = 0; b < set->size(); ++b) {
       const int64_t left = plan_.max_pictures - first_;
@@ -140,6 +142,7 @@ class AttackLoop {
       stop_if_asked();
       pass.random = key.derive(call++);
       at::Tensor logits = classifier_.logits(is_strict_ ? classifier_.normalize(x) : x, pass);
+      if (columns_.defined()) logits = logits.index_select(1, columns_);
       passes_ += x.size(0);
       show(i);
       return logits;
@@ -193,12 +196,12 @@ class AttackLoop {
     return score;
   }
 
-  std::vector<std::string> case_digests() const {
+  std::vector<std::string> case_digests(const tasks::EvalSet& set) const {
     std::string common = request_.program + "\n" + model_digest(request_.task.model()) + "\n" +
                          to_toml(fields_of(request_.eval_options)) +
                          std::string(to_string(plan_.profile)) + "\n" + std::to_string(plan_.seed);
-    for (const auto& [name, checksum] : request_.task.data_fingerprint()) {
-      common += "\n" + name + " " + checksum;
+    for (const auto& data : {request_.task.data_fingerprint(), set.fingerprint()}) {
+      for (const auto& [name, checksum] : data) common += "\n" + name + " " + checksum;
     }
     std::vector<std::string> digests;
     for (const AttackCase& each : plan_.cases) {
@@ -252,6 +255,7 @@ class AttackLoop {
   const AttackPlan& plan_;
   bool is_strict_;
   tasks::Classifier& classifier_;
+  at::Tensor columns_;  ///< outputs that stand for the classes of the data; undefined: all
   std::vector<std::unique_ptr<attack::Attack>> attacks_;
 
   // The batch that is worked on.

@@ -84,6 +84,7 @@ ImageEvalSet::ImageEvalSet(const ImageEvalOptions& options,
       num_pictures_(options.max_pictures > 0 ? std::min(options.max_pictures, set_->size())
                                              : set_->size()) {
   check_classes(num_classes);
+  if (set_->is_cropped()) crop_ratio_ = 1;
   labels_ = {{"data", set_->name()},
              {"perturbation", std::string("none")},
              {"split", to_string(options_.split)}};

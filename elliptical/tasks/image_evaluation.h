@@ -51,6 +51,8 @@ class ImageEvalSet : public EvalSet {
   Batch get(int64_t index) const override { return loader_->get(index); }
   std::map<std::string, LabelValue> labels() const override { return labels_; }
   std::vector<std::string> class_names() const override { return set_->class_names(); }
+  std::map<std::string, std::string> fingerprint() const override { return set_->fingerprint(); }
+  std::vector<int64_t> class_columns() const override { return set_->class_columns(); }
 
   /// One reading of all pictures, with one kind of damage or with none.
   struct Pass {

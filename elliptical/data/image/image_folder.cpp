@@ -112,6 +112,7 @@ class ImageFolder : public ImageSet {
     }
     listing_ = listing.hex();
     set_class_columns(options.class_columns);
+    set_cropped(options.is_cropped);
   }
 
   int64_t size() const override { return static_cast<int64_t>(files_.size()); }

@@ -19,6 +19,7 @@ namespace elliptical::data {
 struct ImageFolderOptions {
   std::string ids_sha256;              ///< what class names, joined by line feeds, must sum to
   std::vector<int64_t> class_columns;  ///< see ImageSet
+  bool is_cropped = false;             ///< see ImageSet
 };
 
 /// Throws DataError for a folder that is missing, has no classes, an empty class, or other classes

@@ -52,6 +52,9 @@ class ImageSet {
   /// the model has these classes.
   const std::vector<int64_t>& class_columns() const { return class_columns_; }
 
+  /// Whether pictures show only what a model is to see, so that evaluation cuts nothing off.
+  bool is_cropped() const { return is_cropped_; }
+
   /// Checksums by name: equal means the same data. For folders it is one of paths and sizes.
   virtual std::map<std::string, std::string> fingerprint() const = 0;
 
@@ -61,6 +64,7 @@ class ImageSet {
   /// Reads without replacing anything. May be called from any number of threads.
   virtual Image read(int64_t index) const = 0;
   void set_class_columns(std::vector<int64_t> columns) { class_columns_ = std::move(columns); }
+  void set_cropped(bool is_cropped) { is_cropped_ = is_cropped; }
 
  private:
   void count_bad(int64_t index, const std::string& message) const;
@@ -68,6 +72,7 @@ class ImageSet {
   std::string name_;
   std::vector<std::string> class_names_;
   std::vector<int64_t> class_columns_;
+  bool is_cropped_ = false;
   int64_t max_bad_ = 0;
   mutable std::mutex mutex_;
   mutable std::set<int64_t> bad_;

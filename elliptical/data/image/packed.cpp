@@ -58,6 +58,7 @@ class PackedSet : public ImageSet {
                       std::to_string(entries_.size()) + " pictures, has " +
                       std::to_string(pixels_.size()));
     }
+    set_cropped(true);
     checksums_ = {{kPixels, sha256_hex(pixels_)}, {kLabels, sha256_hex(index)}};
   }
 
