@@ -2,82 +2,197 @@
 //
 // `elliptical demo`, what ./run does: compares softmax attention, elliptical attention and the two
 // controls that tell a metric from a temperature, on WikiText-2 (or, where that can not be had, on
-// the built-in language), and writes a report. What is finished already is not done again.
+// the built-in language); then softmax and elliptical attention on CIFAR-10 (or the built-in
+// pictures), and attacks both; and writes a report. What is finished already is not done again.
 #include <fmt/format.h>
 
+#include <array>
 #include <iostream>
 
 #include "elliptical/cli/progress_printer.h"
 #include "elliptical/cli/session.h"
+#include "elliptical/cli/table.h"
 #include "elliptical/data/catalog.h"
+#include "elliptical/data/image/small_pictures.h"
 #include "elliptical/data/text/small_language.h"
+#include "elliptical/run/comparison_plan.h"
 
 namespace elliptical::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kData = "wikitext-2";
 constexpr const char* kControls = "matched constant,learned temperature";
+/// With so few steps of recipes/vit/two-core-*.toml pictures take about a minute of two cores.
+constexpr std::array kFewerSteps = {"train.steps=120", "schedule.warmup_steps=20"};
+constexpr const char* kAttacks = "fgsm,pgd";
+constexpr double kEps = 1.0 / 255;
+constexpr int64_t kAttackedPictures = 200;
 
-/// The name of the data to use: WikiText-2 where it is or can be fetched.
-std::string choose_data(ProgressPrinter& printer) {
-  if (data::locate_data(kData)) return kData;
-  printer.say(fmt::format("{} is not here: elliptical data get {}", kData, kData));
+/// Data to compare on, and what takes its place where it can not be had.
+struct DemoData {
+  const char* name;
+  std::string_view built_in;
+  const char* built_in_words;
+};
+constexpr DemoData kText = {"wikitext-2", data::kSmallLanguage, "the built-in language takes"};
+constexpr DemoData kPictures = {"cifar-10", data::kSmallPictures, "the built-in pictures take"};
+
+struct DemoArguments {
+  fs::path recipes = "recipes", folder = "runs/main", report = "report.html";
+  std::string seeds = "1";
+  RecipeArguments changes;
+  int threads = 0;
+};
+
+/// The name of the data to use: the real ones where they are or can be fetched.
+std::string choose_data(const DemoData& wanted, bool smoke) {
+  if (smoke) return std::string(wanted.built_in);
+  if (data::locate_data(wanted.name)) return wanted.name;
+  ProgressPrinter printer;
+  printer.say(fmt::format("{0} is not here: elliptical data get {0}", wanted.name));
   try {
-    cli::data({"get", kData});
-    return kData;
+    cli::data({"get", wanted.name});
+    return wanted.name;
   } catch (const std::exception& error) {
-    printer.say(fmt::format("{}; the built-in language takes its place", error.what()));
-    return std::string(data::kSmallLanguage);
+    printer.say(fmt::format("{}; {} its place", error.what(), wanted.built_in_words));
+    return std::string(wanted.built_in);
   }
+}
+
+/// Softmax and elliptical of a folder of recipes; `folder` gets the name of the data where they are
+/// not the real ones.
+int compare_two(const DemoArguments& arguments,
+                const DemoData& data,
+                const fs::path& recipes,
+                const std::vector<std::string>& assignments,
+                const Arguments& more,
+                fs::path& folder) {
+  const std::string name = choose_data(data, arguments.changes.smoke);
+  Arguments comparison = {(recipes / "two-core-softmax.toml").string(),
+                          (recipes / "two-core-elliptical.toml").string(), "--seeds",
+                          arguments.seeds};
+  if (name != data.name) {
+    folder += "-" + name;
+    comparison.insert(comparison.end(), {"--set", "task.data.name=" + name});
+  }
+  comparison.insert(comparison.end(), {"--run", folder.string()});
+  comparison.insert(comparison.end(), more.begin(), more.end());
+  for (const std::string& text : assignments) {
+    comparison.insert(comparison.end(), {"--set", text});
+  }
+  if (arguments.changes.smoke) comparison.emplace_back("--smoke");
+  if (arguments.threads > 0) {
+    comparison.insert(comparison.end(), {"--threads", std::to_string(arguments.threads)});
+  }
+  return compare(comparison);
+}
+
+/// Accuracies of an attacked run by attack, "clean" among them; those that are recorded.
+std::map<std::string, double> attacked_accuracies(const fs::path& run, int64_t count) {
+  std::map<std::string, double> result;
+  for (const Record& record : read_records(run::RunPaths{run}.records())) {
+    const auto is = [&](const char* label, const LabelValue& value) {
+      const auto found = record.labels.find(label);
+      return found != record.labels.end() && found->second == value;
+    };
+    const bool is_ours = is("source", std::string("attack")) && is("eps", kEps) &&
+                         is("profile", std::string("strict")) && record.count == count;
+    if (!is_ours) continue;
+    if (record.metric == "clean_accuracy") result["clean"] = record.value;
+    if (record.metric == "robust_accuracy") {
+      result[std::get<std::string>(record.labels.at("attack"))] = record.value;
+    }
+  }
+  return result;
+}
+
+/// Attacks every run of `folder` that is not attacked yet, and prints what is left of them.
+int attack_all(const DemoArguments& arguments, const fs::path& folder) {
+  const int64_t count = arguments.changes.smoke ? 8 : kAttackedPictures;
+  Table table{.columns = {"attention", "seed", "clean", "FGSM", "PGD"}};
+  for (const char* name : {"softmax", "elliptical"}) {
+    for (const int64_t seed : run::parse_seeds(arguments.seeds)) {
+      const fs::path run = folder / fmt::format("{}-seed-{}", name, seed);
+      std::map<std::string, double> accuracies = attacked_accuracies(run, count);
+      if (accuracies.size() < 3) {
+        Arguments words = {run.string(),
+                           "--attack",
+                           kAttacks,
+                           "--eps",
+                           "1/255",
+                           "--split",
+                           "test",
+                           "--max-pictures",
+                           std::to_string(count),
+                           "--format",
+                           "none"};
+        if (arguments.threads > 0) {
+          words.insert(words.end(), {"--threads", std::to_string(arguments.threads)});
+        }
+        if (const int status = attack(words); status != 0) return status;
+        accuracies = attacked_accuracies(run, count);
+      }
+      const auto cell = [&](const char* which) {
+        return fmt::format("{:.1f}", accuracies.at(which));
+      };
+      table.rows.push_back({name, std::to_string(seed), cell("clean"), cell("fgsm"), cell("pgd")});
+    }
+  }
+  std::cout << fmt::format(
+      "\nThe same models under attack: accuracy on {} test pictures in percent, clean and with "
+      "pixels\nchanged by at most 1/255\n\n",
+      count);
+  print_text(std::cout, table);
+  return 0;
 }
 
 }  // namespace
 
-int demo(const Arguments& arguments) {
+int demo(const Arguments& words) {
   CLI::App app(
-      "Compares softmax and elliptical attention, and two controls, on real text; writes a report.",
+      "Compares softmax and elliptical attention on real text, with two controls, and on real "
+      "pictures,\nwith attacks; writes a report.",
       "demo");
-  fs::path recipes = "recipes/lm", folder = "runs/main", report_path = "report.html";
-  std::string seeds = "1";
-  RecipeArguments changes;
-  int threads = 0;
-  app.add_option("--recipes", recipes,
-                 "folder with two-core-softmax.toml and two-core-elliptical.toml");
-  app.add_option("--run", folder, "folder that the run folders are in")->capture_default_str();
-  app.add_option("--report", report_path, "the HTML file to write")->capture_default_str();
-  app.add_option("--seeds", seeds, "how many, or which ones (1,2,5)")->capture_default_str();
-  changes.add_overrides(app);
-  add_threads(app, threads);
-  if (!parse(app, arguments)) return 0;
+  DemoArguments arguments;
+  app.add_option("--recipes", arguments.recipes,
+                 "folder with lm/ and vit/, each with two-core-softmax.toml and "
+                 "two-core-elliptical.toml");
+  app.add_option("--run", arguments.folder, "folder that the run folders are in")
+      ->capture_default_str();
+  app.add_option("--report", arguments.report, "the HTML file to write")->capture_default_str();
+  app.add_option("--seeds", arguments.seeds, "how many, or which ones (1,2,5)")
+      ->capture_default_str();
+  app.add_option("--set", arguments.changes.assignments,
+                 "a.b=c: sets an option of the recipes of text; may be repeated")
+      ->allow_extra_args(false);
+  app.add_flag("--smoke", arguments.changes.smoke,
+               "shrink everything to something that ends within seconds");
+  add_threads(app, arguments.threads);
+  if (!parse(app, words)) return 0;
 
-  std::string data_name = std::string(data::kSmallLanguage);
-  if (!changes.smoke) {
-    ProgressPrinter printer;
-    data_name = choose_data(printer);
+  fs::path text = arguments.folder, pictures = arguments.folder;
+  pictures += "-pictures";
+  if (const int status =
+          compare_two(arguments, kText, arguments.recipes / "lm", arguments.changes.assignments,
+                      {"--controls", kControls}, text);
+      status != 0) {
+    return status;
   }
-  if (data_name != kData) {
-    folder += "-" + data_name;
-    changes.assignments.insert(changes.assignments.begin(), "task.data.name=" + data_name);
+  std::cout << "\n";
+  std::vector<std::string> fewer_steps;
+  if (!arguments.changes.smoke) fewer_steps.assign(kFewerSteps.begin(), kFewerSteps.end());
+  if (const int status = compare_two(arguments, kPictures, arguments.recipes / "vit", fewer_steps,
+                                     {"--controls", "none", "--corrupt", "none"}, pictures);
+      status != 0) {
+    return status;
   }
-  Arguments comparison = {(recipes / "two-core-softmax.toml").string(),
-                          (recipes / "two-core-elliptical.toml").string(),
-                          "--run",
-                          folder.string(),
-                          "--seeds",
-                          seeds,
-                          "--controls",
-                          kControls};
-  for (const std::string& text : changes.assignments) {
-    comparison.insert(comparison.end(), {"--set", text});
-  }
-  if (changes.smoke) comparison.emplace_back("--smoke");
-  if (threads > 0) comparison.insert(comparison.end(), {"--threads", std::to_string(threads)});
-  if (const int status = compare(comparison); status != 0) return status;
+  if (const int status = attack_all(arguments, pictures); status != 0) return status;
 
   std::cout << "\n";
-  if (const int status = report({folder.string(), "-o", report_path.string()}); status != 0) {
+  if (const int status =
+          report({text.string(), pictures.string(), "-o", arguments.report.string()});
+      status != 0) {
     return status;
   }
   std::cout << fmt::format(
@@ -85,7 +200,7 @@ int demo(const Arguments& arguments) {
       "  ./run demo --seeds 3                            # three seeds: differences get intervals\n"
       "  ./run generate {}/elliptical-seed-1 --prompt \"The game was\"\n"
       "  ./run list attention                            # what else can be compared\n",
-      report_path.string(), folder.string());
+      arguments.report.string(), text.string());
   return 0;
 }
 

@@ -23,7 +23,7 @@ constexpr std::array kCommands = {
     Command{"compare", "train methods and controls with several seeds; what differs?", compare},
     Command{"config", "the effective recipe, what it costs and how long it takes here", config},
     Command{"data", "data sets: list, get, import, verify", data},
-    Command{"demo", "train softmax and elliptical on real text and compare them", demo},
+    Command{"demo", "softmax and elliptical on real text and pictures, compared", demo},
     Command{"eval", "measure a run, on clean or damaged data", eval},
     Command{"fork", "a new run from another run's weights, with other options", fork},
     Command{"generate", "go on with a text, word by word", generate},

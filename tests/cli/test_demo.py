@@ -1,22 +1,51 @@
-"""`elliptical demo`, what ./run does without arguments: a comparison, a report, and where to go on."""
+"""`elliptical demo`, what ./run does without arguments: comparisons of text and pictures, attacks, a report, and where to go on."""
+
+import pytest
 
 from runs import PROGRAM, ROOT, check, read_lines
 
 
-def test_compares_and_reports(tmp_path):
-    command = [PROGRAM, "demo", "--smoke", "--recipes", ROOT / "recipes/lm", "--run", tmp_path / "runs"]
-    command += ["--report", tmp_path / "report.html", "--threads", "1"]
-    result = check(command)
+@pytest.fixture(scope="module")
+def first(tmp_path_factory):
+    """The folder, the command and what it said first."""
+    folder = tmp_path_factory.mktemp("demo")
+    command = [PROGRAM, "demo", "--smoke", "--recipes", ROOT / "recipes", "--run", folder / "runs"]
+    command += ["--report", folder / "report.html", "--threads", "1"]
+    return folder, command, check(command)
+
+
+def test_compares_and_reports(first):
+    folder, command, result = first
     for name in ("softmax", "elliptical", "matched constant", "learned temperature"):
         assert f"\n{name} " in result.stdout
         # --smoke is of the built-in language, and runs on other data have a folder of their own.
-        run = tmp_path / "runs-small-language" / (name.replace(" ", "-") + "-seed-1")
+        run = folder / "runs-small-language" / (name.replace(" ", "-") + "-seed-1")
         assert {line["name"] for line in read_lines(run, "records.jsonl")} == {name}
     assert "Nothing can be said with one seed" in result.stdout
-    assert f"Open {tmp_path}/report.html in a browser" in result.stdout
-    page = (tmp_path / "report.html").read_text()
+    assert f"Open {folder}/report.html in a browser" in result.stdout
+    page = (folder / "report.html").read_text()
     assert page.startswith("<!DOCTYPE html>") and "matched constant" in page
 
+
+def test_attacks_classifiers(first):
+    folder, command, result = first
+    table = result.stdout.split("The same models under attack")[1].split("\n\n")[1].splitlines()
+    assert table[0].split() == ["attention", "seed", "clean", "FGSM", "PGD"]
+    for line, name in zip(table[-2:], ("softmax", "elliptical")):
+        cells = line.split()
+        assert cells[:2] == [name, "1"]
+        records = read_lines(folder / "runs-pictures-small-pictures" / f"{name}-seed-1", "records.jsonl")
+        attacked = {r["attack"]: r["value"] for r in records if r["metric"] == "robust_accuracy"}
+        clean = [r["value"] for r in records if r["metric"] == "clean_accuracy"]
+        assert [float(cell) for cell in cells[2:]] == [round(v, 1) for v in (clean[0], attacked["fgsm"], attacked["pgd"])]
+    page = (folder / "report.html").read_text()
+    assert "fgsm" in page and "pgd" in page
+
+
+def test_what_is_finished_is_not_done_again(first):
+    folder, command, result = first
+    before = {path: path.read_bytes() for path in folder.rglob("*.jsonl")}
     again = check(command)
-    assert "step" not in again.stderr, "what is finished is not done again"
+    assert "step" not in again.stderr and "attack" not in again.stderr
     assert again.stdout == result.stdout
+    assert {path: path.read_bytes() for path in folder.rglob("*.jsonl")} == before
