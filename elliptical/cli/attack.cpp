@@ -92,17 +92,17 @@ int attack(const Arguments& arguments) {
   const run::SignalGuard signals;
   tasks::Dump dump;
   std::vector<std::string> class_names;
-  const std::vector<Record> records = run::evaluate_attacks(
-      {.task = *loaded.task,
-       .eval_options = *eval_options,
-       .plan = plan,
-       .labels = loaded_labels(loaded, "attack"),
-       .state = loaded.paths.attacks(),
-       .program = kProgram,
-       .hooks = printer.hooks(),
-       .dump = dump_path.empty() ? nullptr : &dump,
-       .class_names = &class_names,
-       .pictures = dump_path.empty() ? loaded.paths.attack_pictures() : ""});
+  const std::vector<Record> records =
+      run::evaluate_attacks({.task = *loaded.task,
+                             .eval_options = *eval_options,
+                             .plan = plan,
+                             .labels = loaded_labels(loaded, "attack"),
+                             .state = loaded.paths.attacks(),
+                             .program = kProgram,
+                             .hooks = printer.hooks(),
+                             .dump = dump_path.empty() ? nullptr : &dump,
+                             .class_names = &class_names,
+                             .pictures = dump_path.empty() ? loaded.paths.attack_pictures() : ""});
   if (!dump_path.empty()) {
     run::replace_tensors(dump_path, concatenated(dump),
                          run::attack_metadata(plan.cases.front(), plan.profile, class_names));

@@ -27,23 +27,24 @@ inline constexpr int64_t kPanel = 2 * kLanes;
 /// of all operands stay in the second-level cache.
 inline constexpr int64_t kBlockRows = 48;
 
-/// out[r, 0..columns) += sum_k a[r, k] panel[k, :], for at most kPanel columns; all of a row of
-/// the panel is read.
-HWY_INLINE void AddPanel(int64_t rows,
-                         Scalars a,
-                         int64_t K,
-                         const float* panel,
-                         int64_t ld_panel,
-                         int64_t columns,
-                         float* out,
-                         int64_t ldo) {
+/// out[r, 0..columns) = (into) sum_k a[r, k] panel[k, :], for at most kPanel columns; all of a row
+/// of the panel is read. `added` is read for Into::kAdded only.
+template <Into kInto>
+HWY_INLINE void MultiplyPanel(int64_t rows,
+                              Scalars a,
+                              int64_t K,
+                              const float* panel,
+                              int64_t ld_panel,
+                              int64_t columns,
+                              const float* added,
+                              float* out,
+                              int64_t ldo) {
   const int64_t depth[] = {K, K};
   if (columns > kLanes) {
-    Product<kTileRows[1], 2, Into::kSum>(rows, a, panel, ld_panel, depth, nullptr, out, ldo,
-                                         columns - kLanes);
+    Product<kTileRows[1], 2, kInto>(rows, a, panel, ld_panel, depth, added, out, ldo,
+                                    columns - kLanes);
   } else {
-    Product<kTileRows[0], 1, Into::kSum>(rows, a, panel, ld_panel, depth, nullptr, out, ldo,
-                                         columns);
+    Product<kTileRows[0], 1, kInto>(rows, a, panel, ld_panel, depth, added, out, ldo, columns);
   }
 }
 
@@ -55,11 +56,14 @@ inline void MultiplyBlock(int64_t rows,
                           const float* packed,
                           const float* bias,
                           float* out) {
-  for (int64_t r = 0; r < rows; ++r) {
-    bias ? std::copy_n(bias, N, out + r * N) : std::fill_n(out + r * N, N, 0.0f);
-  }
   for (int64_t n = 0; n < N; n += kPanel) {
-    AddPanel(rows, {a, K, 1}, K, packed + n * K, kPanel, std::min(kPanel, N - n), out + n, N);
+    const float* panel = packed + n * K;
+    const int64_t columns = std::min(kPanel, N - n);
+    if (bias) {
+      MultiplyPanel<Into::kAdded>(rows, {a, K, 1}, K, panel, kPanel, columns, bias + n, out + n, N);
+    } else {
+      MultiplyPanel<Into::kEmpty>(rows, {a, K, 1}, K, panel, kPanel, columns, nullptr, out + n, N);
+    }
   }
 }
 

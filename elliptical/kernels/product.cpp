@@ -79,7 +79,8 @@ void SumBlock(const GradientProduct& p, GradientBlock block, float* buffer) {
         b = buffer;
         ldb = kPanel;
       }
-      AddPanel(block.rows, a, depth, b, ldb, columns, p.out + block.i * p.J + j, p.J);
+      MultiplyPanel<Into::kSum>(block.rows, a, depth, b, ldb, columns, nullptr,
+                                p.out + block.i * p.J + j, p.J);
     }
   }
 }

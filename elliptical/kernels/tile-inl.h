@@ -90,6 +90,7 @@ enum class Into {
   kEmpty,   ///< out = a b
   kSum,     ///< out = out + a b
   kShrunk,  ///< out = out * factor + a b, one factor per lane
+  kAdded,   ///< out = factor + a b
 };
 
 /// Adds k in [begin, end) to columns [kFrom, C) of the tile.
@@ -135,8 +136,8 @@ HWY_INLINE void TileStairs(Vec (&acc)[R][C],
   }
 }
 
-/// One tile. `factor` is read for Into::kShrunk only. The last vector of a row has `last_lanes`
-/// valid lanes.
+/// One tile. `factor` is read for Into::kShrunk and Into::kAdded only. The last vector of a row has
+/// `last_lanes` valid lanes (all of them for Into::kShrunk).
 template <int R, int C, Into kInto>
 HWY_INLINE void Tile(Scalars a,
                      const float* HWY_RESTRICT b,
@@ -159,15 +160,19 @@ HWY_INLINE void Tile(Scalars a,
     ELLIPTICAL_UNROLL
     for (int c = 0; c < C; ++c) {
       float* to = out + r * ldo + c * kLanes;
+      const bool is_part = c == C - 1 && last_lanes < kLanes;
       if constexpr (kInto == Into::kEmpty) {
-        hn::StoreU(acc[r][c], tag, to);
+        is_part ? StoreFirst(acc[r][c], to, last_lanes) : hn::StoreU(acc[r][c], tag, to);
       } else if constexpr (kInto == Into::kShrunk) {
         const Vec shrink = hn::LoadU(tag, factor + c * kLanes);
         hn::StoreU(hn::MulAdd(hn::LoadU(tag, to), shrink, acc[r][c]), tag, to);
-      } else if (c == C - 1 && last_lanes < kLanes) {
-        StoreFirst(hn::Add(LoadFirst(to, last_lanes), acc[r][c]), to, last_lanes);
       } else {
-        hn::StoreU(hn::Add(hn::LoadU(tag, to), acc[r][c]), tag, to);
+        const float* from = kInto == Into::kAdded ? factor + c * kLanes : to;
+        if (is_part) {
+          StoreFirst(hn::Add(LoadFirst(from, last_lanes), acc[r][c]), to, last_lanes);
+        } else {
+          hn::StoreU(hn::Add(hn::LoadU(tag, from), acc[r][c]), tag, to);
+        }
       }
     }
   }
