@@ -2,10 +2,14 @@
 #include "elliptical/ops/metric.h"
 
 #include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
 #include <ATen/autocast_mode.h>
+#include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/grad_mode.h>
+#include <torch/csrc/autograd/custom_function.h>
 
+#include "elliptical/ops/fused_function_impl.h"
 #include "elliptical/ops/metric_impl.h"
 
 namespace elliptical::ops {
@@ -34,11 +38,47 @@ bool kernel_applies(const MetricInputs& inputs, const MetricOptions& options) {
          inputs.v.scalar_type() == at::kFloat && !needs_gradient(inputs);
 }
 
+/// s = mean_n |v - v_prev| / delta, (B, H, 1, D), with a gradient: what an attack through the
+/// metric spends its time on, were it composed of absolute values and means.
+class MeanChange : public torch::autograd::Function<MeanChange> {
+ public:
+  static at::Tensor forward(torch::autograd::AutogradContext* ctx,
+                            const at::Tensor& v,
+                            const at::Tensor& v_prev,
+                            double delta) {
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    ctx->save_for_backward({v, v_prev});
+    ctx->saved_data["delta"] = delta;
+    return call_metric_difference(v, v_prev, {}, /*prefix=*/false, to_string(MetricScaling::kNone),
+                                  delta);
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* ctx,
+                                                 const torch::autograd::variable_list& above) {
+    const torch::autograd::variable_list saved = ctx->get_saved_variables();
+    const at::Tensor &v = saved[0], &v_prev = saved[1];
+    const double count = static_cast<double>(v.size(2)) * ctx->saved_data["delta"].toDouble();
+    const at::Tensor dv = (v - v_prev).sign_().mul_(above[0] / count);
+    return {dv, ctx->needs_input_grad(1) ? -dv : at::Tensor(), {}};
+  }
+};
+
+/// The same with a gradient, over a whole sequence.
+bool mean_change_applies(const MetricInputs& inputs, const MetricOptions& options) {
+  return options.estimator == MetricEstimator::kDifference &&
+         options.scope == MetricScope::kSequence && !options.lengths &&
+         fused_layer_applies(inputs.v) && inputs.v_prev->scalar_type() == at::kFloat &&
+         inputs.v.sym_size(2) > 0;
+}
+
 at::Tensor compute(const MetricInputs& inputs, const MetricOptions& options) {
   if (kernel_applies(inputs, options)) {
     return call_metric_difference(inputs.v, *inputs.v_prev, options.lengths,
                                   options.scope == MetricScope::kPrefix, to_string(options.scaling),
                                   options.delta);
+  }
+  if (mean_change_applies(inputs, options)) {
+    return scale_rows(MeanChange::apply(inputs.v, *inputs.v_prev, options.delta), options.scaling);
   }
   // Half precision is computed in float: sums over many tokens need the digits.
   const at::ScalarType type = inputs.v.scalar_type();

@@ -7,6 +7,7 @@
 #include "elliptical/ops/attention.h"
 #include "elliptical/ops/metric.h"
 #include "tests/support/gradcheck.h"
+#include "tests/support/layer_cases.h"
 
 namespace elliptical {
 namespace {
@@ -61,6 +62,23 @@ INSTANTIATE_TEST_SUITE_P(
       return c10::str(ops::to_string(test.param.estimator), "_", ops::to_string(test.param.scope),
                       "_", ops::to_string(test.param.scaling));
     });
+
+TEST(MetricGradient, OfFloatsMatchesDouble) {
+  torch::manual_seed(4);
+  for (const MetricScaling scaling :
+       {MetricScaling::kMax, MetricScaling::kMean, MetricScaling::kNone}) {
+    for (const int64_t D : {1, 7, 16, 33}) {
+      const support::LayerFunction metric = [&](const support::Tensors& x) {
+        const auto heads = [](const at::Tensor& t) { return t.transpose(1, 2); };
+        return ops::metric(heads(x[0]), heads(x[1]),
+                           {.scaling = scaling, .delta = 1.5, .differentiable = true});
+      };
+      const auto normal = [&] { return torch::randn({2, 19, 3, D}); };
+      EXPECT_TRUE(support::layers_match(metric, metric, {normal(), normal()}))
+          << ops::to_string(scaling) << ", D " << D;
+    }
+  }
+}
 
 TEST(MetricGradient, ThroughTheWholeLayer) {
   torch::manual_seed(3);
