@@ -45,7 +45,9 @@ ResidualStream PreNormBlock::forward(const ResidualStream& in,
                                      const Norm* next,
                                      AttentionContext& context,
                                      std::optional<int64_t> num_kept) {
+  context.num_kept = num_kept;
   at::Tensor x = in.x, mixed = attn_->forward(in.normed, context);
+  context.num_kept.reset();
   if (num_kept) {
     TORCH_CHECK(mlp_->is_tokenwise(), "pre-norm block: its mlp reads all tokens");
     x = x.narrow(1, 0, *num_kept);

@@ -155,6 +155,24 @@ TEST_P(AttentionConformance, TraceChangesNothing) {
   EXPECT_EQ(trace.tensors.count("layers.0.metric"), 0) << "the first layer has no metric";
 }
 
+TEST_P(AttentionConformance, KeptTokensDoNotMissTheOthers) {
+  const AttentionStack stack(GetParam().options(), kTwoSided);
+  const auto last_layer = [&](std::optional<int64_t> num_kept) {
+    AttentionContext context;
+    at::Tensor x = wave({B, N, C});
+    for (const auto& layer : {stack.layers[0], stack.layers[1]}) {
+      x = x + layer->forward(x, context);
+      ++context.layer;
+    }
+    context.num_kept = num_kept;
+    return stack.layers[2]->forward(x, context);
+  };
+  const at::Tensor all = last_layer(std::nullopt), kept = last_layer(2);
+  ASSERT_GE(kept.size(1), 2);
+  EXPECT_LE((kept.narrow(1, 0, 2) - all.narrow(1, 0, 2)).abs().max().item<double>(),
+            1e-6 * all.abs().max().item<double>());  // other tiles, other rounding
+}
+
 TEST_P(AttentionConformance, ParameterNamesAreThePublishedOnes) {
   const AttentionStack stack(GetParam().options(), kCausal);
   std::set<std::string> names;

@@ -67,7 +67,14 @@ at::Tensor attend(const HeadMixer::Heads& heads,
   }
   leave_trace(
       heads, metric, [&] { return probabilities(heads, metric, options, context); }, context);
-  return ops::attention(heads.q, heads.k, heads.v, metric, call);
+  if (!context.num_kept || context.is_causal || context.key_lengths) {
+    return ops::attention(heads.q, heads.k, heads.v, metric, call);
+  }
+  const auto kept = [&](const at::Tensor& rows) {  // one row is one for all tokens
+    return rows.size(2) == 1 ? rows : rows.narrow(2, 0, *context.num_kept);
+  };
+  return ops::attention(kept(heads.q), heads.k, heads.v,
+                        metric ? std::optional(kept(*metric)) : std::nullopt, call);
 }
 
 }  // namespace elliptical::nn

@@ -26,7 +26,8 @@ void leave_trace(const HeadMixer::Heads& heads,
                  const std::function<at::Tensor()>& map,
                  const AttentionContext& context);
 
-/// (B, H, N, D); leaves a trace. The result has the same bits with and without.
+/// (B, H, N, D), or (B, H, num_kept, D) where fewer tokens are kept; leaves a trace. The result has
+/// the same bits with and without.
 at::Tensor attend(const HeadMixer::Heads& heads,
                   const std::optional<at::Tensor>& metric,
                   const AttendOptions& options,

@@ -41,7 +41,9 @@ struct AttentionContext {
   bool is_causal = false;
   bool training = false;
   std::optional<at::Tensor> key_lengths;  ///< (B) int64: tokens from there on are padding
-  RandomKey random{0};                    ///< of this pass: dropout, random controls
+  /// Only results of so many first tokens are read: a variant may leave out the others.
+  std::optional<int64_t> num_kept;
+  RandomKey random{0};  ///< of this pass: dropout, random controls
   /// These override what the model was trained with: the scope of the metric, its estimator (of a
   /// metric that reads tokens), and whether gradients flow through it.
   std::optional<ops::MetricScope> metric_scope;
@@ -80,7 +82,8 @@ struct AttentionShape {
 
 class Attention : public torch::nn::Module {
  public:
-  /// x (B, N, C) -> (B, N, C), before the residual connection.
+  /// x (B, N, C) -> (B, N, C), before the residual connection; (B, num_kept, C) is allowed where
+  /// the context has one.
   virtual at::Tensor forward(const at::Tensor& x, AttentionContext& context) = 0;
   /// Whether tokens can be fed one by one with the same result; the reason if not.
   virtual std::optional<std::string> why_no_streaming() const { return std::nullopt; }

@@ -79,10 +79,10 @@ at::Tensor MultiHead::forward(const at::Tensor& x, AttentionContext& context) {
     state = &cache.mixer;
     if (mixer_->needs_past()) cache.append(heads);
   }
-  const at::Tensor mixed = mixer_->mix(heads, context, state);  // (B, H, N, D)
+  const at::Tensor mixed = mixer_->mix(heads, context, state);  // (B, H, N|num_kept, D)
   context.previous_q = heads.q;
   context.previous_v = heads.v_new;
-  return proj_->forward(mixed.transpose(1, 2).reshape({x.size(0), x.size(1), -1}));
+  return proj_->forward(mixed.transpose(1, 2).reshape({x.size(0), mixed.size(2), -1}));
 }
 
 }  // namespace elliptical::nn
