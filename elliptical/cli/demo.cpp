@@ -23,11 +23,11 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kControls = "matched constant,learned temperature";
-/// With so few steps of recipes/vit/two-core-*.toml pictures take about a minute of two cores.
-constexpr std::array kFewerSteps = {"train.steps=120", "schedule.warmup_steps=20"};
+/// With so few steps of recipes/vit/two-core-*.toml pictures take about 80 seconds of two cores.
+constexpr std::array kFewerSteps = {"train.steps=100", "schedule.warmup_steps=20"};
 constexpr const char* kAttacks = "fgsm,pgd";
 constexpr double kEps = 1.0 / 255;
-constexpr int64_t kAttackedPictures = 200;
+constexpr int64_t kAttackedPictures = 100;
 
 /// Data to compare on, and what takes its place where it can not be had.
 struct DemoData {

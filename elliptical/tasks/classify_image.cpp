@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "elliptical/base/errors.h"
 #include "elliptical/data/image/small_pictures.h"
@@ -74,14 +75,21 @@ ClassifyImageTask::ClassifyImageTask(const ClassifyImageOptions& options,
     : options_(options) {
   const int64_t image_size = options_.model_options().image_size;
   options_.data.augment.check(image_size);
+  const std::optional<PictureCounts> known = known_counts(options_.data.name);
+  if (use == TaskUse::kMeasuring && known) {  // reading them would take longer than most measuring
+    no_train_ = std::make_exception_ptr(
+        std::logic_error("classify_image: a task for measuring has no training pictures"));
+    build(known->num_classes, seed, use);
+    return;
+  }
   std::shared_ptr<const data::ImageSet> set;
   try {
     set = open_pictures(options_.data.name, data::Split::kTrain, options_.data.max_bad, image_size);
   } catch (const SetupError&) {
     // A model with weights of its own can be measured where its training pictures are not.
-    if (!known_counts(options_.data.name)) throw;
+    if (!known) throw;
     no_train_ = std::current_exception();
-    build(known_counts(options_.data.name)->num_classes, seed, use);
+    build(known->num_classes, seed, use);
     return;
   }
   train_ = std::make_unique<TrainPictures>(set, options_.data, options_.mix, options_.batch_size,
