@@ -52,15 +52,16 @@ void MultiplyRows(const RowProduct& p, const ParallelFor& parallel_for) {
   });
 }
 
+/// Products of so many rows are summed by themselves: short sums keep digits, and the rows are in
+/// the cache for all tiles of a block.
+constexpr int64_t kDepth = 128;
+
 /// A block of a gradient: rows [i, i + rows), columns [j, j + columns).
 struct GradientBlock {
   int64_t i, rows, j, columns;
 };
 
 void SumBlock(const GradientProduct& p, GradientBlock block, float* buffer) {
-  // Products of so many rows are summed by themselves: short sums keep digits, and the rows are in
-  // the cache for all tiles of the block.
-  constexpr int64_t kDepth = 128;
   for (int64_t i = 0; i < block.rows && !p.adds; ++i) {
     std::fill_n(p.out + (block.i + i) * p.J + block.j, block.columns, 0.0f);
   }
@@ -86,11 +87,11 @@ void SumBlock(const GradientProduct& p, GradientBlock block, float* buffer) {
 }
 
 void SumOuterProducts(const GradientProduct& p, const ParallelFor& parallel_for) {
-  constexpr int64_t kRows = 2 * kBlockRows, kColumns = 192, kBuffer = 128 * kPanel;
+  constexpr int64_t kRows = 2 * kBlockRows, kColumns = 192;
   const int64_t across = (p.J + kColumns - 1) / kColumns;
   share_tasks((p.I + kRows - 1) / kRows * across, parallel_for, [&](TaskQueue& queue) {
     float* buffer;
-    const Arena arena({{&buffer, kBuffer}});
+    const Arena arena({{&buffer, kDepth * kPanel}});
     for (int64_t task = queue.take(); task >= 0; task = queue.take()) {
       const int64_t i = task / across * kRows, j = task % across * kColumns;
       SumBlock(p, {i, std::min(kRows, p.I - i), j, std::min(kColumns, p.J - j)}, buffer);
