@@ -99,11 +99,50 @@ TEST(SimplexQp, EqualWeightsAreTheSolutionWithoutScaling) {
   EXPECT_EQ(found.weights, Vector(20, 0.05));
 }
 
+TEST(SimplexQp, PivotingFindsWhatTheGradientFinds) {
+  RandomStream random(RandomKey(11));
+  for (int trial = 0; trial < 200; ++trial) {
+    const auto M = static_cast<size_t>(1 + 40 * random.uniform());
+    Vector A, G(M * M, 0.0), q;
+    for (size_t i = 0; i < M * M; ++i) A.push_back(random.uniform());
+    for (size_t i = 0; i < M; ++i) {
+      q.push_back(3.0 * random.uniform());
+      G[i * M + i] = 1.0;  // no eigenvalue below 1: solutions agree where residuals do
+      for (size_t j = 0; j < M; ++j) {
+        for (size_t l = 0; l < M; ++l) G[i * M + j] += A[i * M + l] * A[j * M + l];
+      }
+    }
+    const SimplexQpSolution pivoted = solve_simplex_qp_by_pivoting(G, q);
+    const SimplexQpSolution descended = solve_simplex_qp_by_gradient(G, q);
+    ASSERT_LE(pivoted.residual, 1e-8) << M;
+    ASSERT_LE(descended.residual, 1e-8) << M;
+    expect_optimal(G, q, pivoted.weights, 1.1e-8);
+    EXPECT_LE(pivoted.num_steps, 20) << M;
+    for (size_t i = 0; i < M; ++i) EXPECT_NEAR(pivoted.weights[i], descended.weights[i], 1e-7);
+  }
+}
+
+TEST(SimplexQp, PivotingLeavesPaddingOutAndSingularProblemsToTheGradient) {
+  const Vector padded{2, 1, 0, 1, 2, 0, 0, 0, 0}, q{2.3, 2.1, 0.0};
+  const SimplexQpSolution found = solve_simplex_qp_by_pivoting(padded, q);
+  ASSERT_LE(found.residual, 1e-8);  // w0 - w1 = 2.3 - 2.1
+  EXPECT_NEAR(found.weights[0], 0.6, 1e-12);
+  EXPECT_NEAR(found.weights[1], 0.4, 1e-12);
+  EXPECT_EQ(found.weights[2], 0.0);
+
+  const Vector singular = gram(30, 15), target = scaled_row_means(singular, 30, 2.0);
+  EXPECT_GT(solve_simplex_qp_by_pivoting(singular, target).residual, 1e-8);
+  EXPECT_LE(solve_simplex_qp(singular, target).residual, 1e-8);
+  const Vector nothing(4, 0.0);  // no point has a weight of its own: any weights will do
+  EXPECT_LE(solve_simplex_qp(nothing, {0.0, 0.0}).residual, 1e-8);
+}
+
 TEST(SimplexQp, StopsAfterTheStepsItWasGivenAndSaysHowFarItIs) {
   const Vector G = gram(30, 30), q = scaled_row_means(G, 30, 2.0);
-  const SimplexQpSolution found = solve_simplex_qp(G, q, {.max_steps = 3});
+  const SimplexQpSolution found = solve_simplex_qp_by_gradient(G, q, {.max_steps = 3});
   EXPECT_EQ(found.num_steps, 3);
   EXPECT_GT(found.residual, 1e-8);
+  EXPECT_GT(solve_simplex_qp_by_pivoting(G, q, {.max_steps = 1}).residual, 1e-8);
 }
 
 }  // namespace
