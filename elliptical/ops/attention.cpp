@@ -37,7 +37,15 @@ void check_before_seed(AttentionArgs args) {
   check_attention(args);
 }
 
-/// The arguments, checked, with a seed if dropout asks for one.
+AttentionResult call_attention(const AttentionArgs& args) {
+  static const auto op = c10::Dispatcher::singleton()
+                             .findSchemaOrThrow("elliptical::attention", "")
+                             .typed<AttentionSignature<AttentionResult>>();
+  return unpack(args, [](const auto&... flat) { return op.call(flat...); });
+}
+
+}  // namespace
+
 AttentionArgs seeded_args(const at::Tensor& q,
                           const at::Tensor& k,
                           const at::Tensor& v,
@@ -54,15 +62,6 @@ AttentionArgs seeded_args(const at::Tensor& q,
   }
   return args;
 }
-
-AttentionResult call_attention(const AttentionArgs& args) {
-  static const auto op = c10::Dispatcher::singleton()
-                             .findSchemaOrThrow("elliptical::attention", "")
-                             .typed<AttentionSignature<AttentionResult>>();
-  return unpack(args, [](const auto&... flat) { return op.call(flat...); });
-}
-
-}  // namespace
 
 at::Tensor attention(const at::Tensor& q,
                      const at::Tensor& k,

@@ -29,40 +29,19 @@ class ForwardNode : public torch::autograd::Function<ForwardNode> {
   static variable_list forward(AutogradContext* ctx, const Flat&... flat) {
     const ForwardArgs args{flat...};
     const at::AutoDispatchBelowADInplaceOrView guard;
-    auto [out, lse, row_max, row_sum] = call_fused_forward(args);
-    ctx->save_for_backward({args.q, args.k, args.v, saved(args.metric), saved(args.attn_mask),
-                            saved(args.key_lengths), saved(args.dropout_seed), out, row_max,
-                            row_sum});
-    ctx->saved_data["is_causal"] = args.is_causal;
-    ctx->saved_data["scale"] = args.scale;
-    ctx->saved_data["dropout_p"] = args.dropout_p;
+    const FusedForward result = call_fused_forward(args);
+    keep_for_backward(ctx, args, result);
+    const auto& [out, lse, row_max, row_sum] = result;
     ctx->mark_non_differentiable({row_max, row_sum});
-    ctx->set_materialize_grads(false);
     return {out, lse, row_max, row_sum};
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& d_outputs) {
     constexpr size_t kMetric = 3;  // position among the tensors of forward
-    const variable_list t = ctx->get_saved_variables();
-    const at::Tensor& out = t[7];
-    const bool need_d_metric = t[kMetric].defined() && ctx->needs_input_grad(kMetric);
+    const bool has_metric = ctx->get_saved_variables()[kMetric].defined();
+    const bool need_d_metric = has_metric && ctx->needs_input_grad(kMetric);
     auto [dq, dk, dv, d_metric] =
-        call_fused_backward({.d_out = d_outputs[0].defined() ? d_outputs[0] : at::zeros_like(out),
-                             .d_lse = restored(d_outputs[1]),
-                             .q = t[0],
-                             .k = t[1],
-                             .v = t[2],
-                             .metric = restored(t[kMetric]),
-                             .attn_mask = restored(t[4]),
-                             .key_lengths = restored(t[5]),
-                             .dropout_seed = restored(t[6]),
-                             .out = out,
-                             .row_max = t[8],
-                             .row_sum = t[9],
-                             .is_causal = ctx->saved_data["is_causal"].toBool(),
-                             .scale = ctx->saved_data["scale"].toDouble(),
-                             .dropout_p = ctx->saved_data["dropout_p"].toDouble(),
-                             .need_d_metric = need_d_metric});
+        call_fused_backward(kept_for_backward(ctx, d_outputs[0], d_outputs[1], need_d_metric));
     const at::Tensor none;
     return {dq, dk, dv, need_d_metric ? d_metric : none, none, none, none, none, none, none};
   }
@@ -88,6 +67,41 @@ class BackwardNode : public torch::autograd::Function<BackwardNode> {
 };
 
 }  // namespace
+
+void keep_for_backward(AutogradContext* ctx, const ForwardArgs& args, const FusedForward& result) {
+  const auto& [out, lse, row_max, row_sum] = result;
+  ctx->save_for_backward({args.q, args.k, args.v, saved(args.metric), saved(args.attn_mask),
+                          saved(args.key_lengths), saved(args.dropout_seed), out, row_max,
+                          row_sum});
+  ctx->saved_data["is_causal"] = args.is_causal;
+  ctx->saved_data["scale"] = args.scale;
+  ctx->saved_data["dropout_p"] = args.dropout_p;
+  ctx->set_materialize_grads(false);
+}
+
+BackwardArgs kept_for_backward(AutogradContext* ctx,
+                               const at::Tensor& d_out,
+                               const at::Tensor& d_lse,
+                               bool need_d_metric) {
+  const variable_list t = ctx->get_saved_variables();
+  const at::Tensor& out = t[7];
+  return {.d_out = d_out.defined() ? d_out : at::zeros_like(out),
+          .d_lse = restored(d_lse),
+          .q = t[0],
+          .k = t[1],
+          .v = t[2],
+          .metric = restored(t[3]),
+          .attn_mask = restored(t[4]),
+          .key_lengths = restored(t[5]),
+          .dropout_seed = restored(t[6]),
+          .out = out,
+          .row_max = t[8],
+          .row_sum = t[9],
+          .is_causal = ctx->saved_data["is_causal"].toBool(),
+          .scale = ctx->saved_data["scale"].toDouble(),
+          .dropout_p = ctx->saved_data["dropout_p"].toDouble(),
+          .need_d_metric = need_d_metric};
+}
 
 FusedForward fused_forward_autograd(const ForwardArgs& args) {
   const variable_list r =

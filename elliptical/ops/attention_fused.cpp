@@ -136,9 +136,18 @@ FusedForward fused_forward_meta(const ForwardArgs& args) {
 }
 
 FusedBackward fused_backward_cpu(const BackwardArgs& args) {
-  const at::Tensor &q = args.q, &k = args.k, &v = args.v;
+  const at::Tensor dq = empty_gradient(args.q), dk = empty_gradient(args.k),
+                   dv = empty_gradient(args.v);
+  const at::Tensor d_metric = fused_backward_into(args, dq, dk, dv);
+  return {dq, dk, dv, d_metric};
+}
+
+at::Tensor fused_backward_into(const BackwardArgs& args,
+                               const at::Tensor& dq,
+                               const at::Tensor& dk,
+                               const at::Tensor& dv) {
+  const at::Tensor& q = args.q;
   const Inputs inputs = make_inputs(args.forward());
-  const at::Tensor dq = empty_gradient(q), dk = empty_gradient(k), dv = empty_gradient(v);
   const at::Tensor d_lse_rows = args.d_lse ? args.d_lse->contiguous() : at::Tensor();
   const at::Tensor max_rows = args.row_max.contiguous(), sum_rows = args.row_sum.contiguous();
   at::Tensor d_metric = at::empty({0}, q.options());
@@ -156,8 +165,7 @@ FusedBackward fused_backward_cpu(const BackwardArgs& args) {
     if (inputs.in.metric.stride_n == 0) grad.d_metric.stride_n = 0;
   }
   kernels::attention_backward(inputs.in, grad, torch_parallel_for);
-  if (args.need_d_metric) d_metric = sum_to_metric(d_metric, *args.metric);
-  return {dq, dk, dv, d_metric};
+  return args.need_d_metric ? sum_to_metric(d_metric, *args.metric) : d_metric;
 }
 
 FusedBackward fused_backward_meta(const BackwardArgs& args) {

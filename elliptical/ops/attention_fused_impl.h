@@ -11,6 +11,10 @@
 
 #include "elliptical/ops/packed_impl.h"
 
+namespace torch::autograd {
+struct AutogradContext;
+}
+
 namespace elliptical::ops {
 
 /// (out, lse, row_max, row_sum)
@@ -84,6 +88,11 @@ FusedForward fused_forward_cpu(const ForwardArgs& args);
 FusedForward fused_forward_meta(const ForwardArgs& args);
 FusedForward fused_forward_autograd(const ForwardArgs& args);
 FusedBackward fused_backward_cpu(const BackwardArgs& args);
+/// The same into memory of the caller's, rows together; returns d_metric.
+at::Tensor fused_backward_into(const BackwardArgs& args,
+                               const at::Tensor& dq,
+                               const at::Tensor& dk,
+                               const at::Tensor& dv);
 FusedBackward fused_backward_meta(const BackwardArgs& args);
 FusedBackward fused_backward_autograd(const BackwardArgs& args);
 
@@ -92,6 +101,16 @@ template <auto Kernel>
 using ForwardKernel = Packed<FusedForwardSignature, ForwardArgs, Kernel>;
 template <auto Kernel>
 using BackwardKernel = Packed<FusedBackwardSignature, BackwardArgs, Kernel>;
+
+/// Keeps what the backward needs, and gives it back. The context is that of an autograd function
+/// with gradients that are not materialized.
+void keep_for_backward(torch::autograd::AutogradContext* ctx,
+                       const ForwardArgs& args,
+                       const FusedForward& result);
+BackwardArgs kept_for_backward(torch::autograd::AutogradContext* ctx,
+                               const at::Tensor& d_out,
+                               const at::Tensor& d_lse,
+                               bool need_d_metric);
 
 /// The ops themselves, through the dispatcher.
 FusedForward call_fused_forward(const ForwardArgs& args);

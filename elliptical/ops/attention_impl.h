@@ -31,6 +31,14 @@ struct AttentionArgs {
   double scale_or_default() const;
 };
 
+/// The arguments of a call, checked where it draws a seed, with that seed if dropout asks for one.
+AttentionArgs seeded_args(const at::Tensor& q,
+                          const at::Tensor& k,
+                          const at::Tensor& v,
+                          const std::optional<at::Tensor>& metric,
+                          const AttentionOptions& options,
+                          bool need_lse);
+
 /// (out, lse)
 using AttentionResult = std::tuple<at::Tensor, at::Tensor>;
 

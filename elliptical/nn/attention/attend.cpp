@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "elliptical/ops/attention.h"
+#include "elliptical/ops/packed_attention.h"
 
 namespace elliptical::nn {
 namespace {
@@ -67,14 +67,17 @@ at::Tensor attend(const HeadMixer::Heads& heads,
   }
   leave_trace(
       heads, metric, [&] { return probabilities(heads, metric, options, context); }, context);
-  if (!context.num_kept || context.is_causal || context.key_lengths) {
-    return ops::attention(heads.q, heads.k, heads.v, metric, call);
-  }
+  const bool keeps_all = !context.num_kept || context.is_causal || context.key_lengths;
+  const int64_t num_kept = keeps_all ? heads.q.size(2) : *context.num_kept;
   const auto kept = [&](const at::Tensor& rows) {  // one row is one for all tokens
-    return rows.size(2) == 1 ? rows : rows.narrow(2, 0, *context.num_kept);
+    return rows.size(2) <= num_kept ? rows : rows.narrow(2, 0, num_kept);
   };
-  return ops::attention(kept(heads.q), heads.k, heads.v,
-                        metric ? std::optional(kept(*metric)) : std::nullopt, call);
+  const std::optional<at::Tensor> kept_metric = metric ? std::optional(kept(*metric)) : metric;
+  if (heads.packed.defined()) {
+    return ops::packed_attention({heads.packed, heads.q, heads.k, heads.v}, kept_metric, call,
+                                 num_kept);
+  }
+  return ops::attention(kept(heads.q), heads.k, heads.v, kept_metric, call);
 }
 
 }  // namespace elliptical::nn

@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include "elliptical/base/errors.h"
+#include "elliptical/ops/packed_attention.h"
 
 namespace elliptical::nn {
 namespace {
@@ -14,6 +15,7 @@ struct MultiHeadCache : AttentionCache {
 
   /// Appends keys and values of new tokens, and puts all so far in their place.
   void append(HeadMixer::Heads& heads) {
+    heads.packed = at::Tensor();
     if (!heads.second_k.defined()) {
       std::tie(heads.k, heads.v) = tokens.append(heads.k, heads.v);
       return;
@@ -59,14 +61,13 @@ MultiHead::MultiHead(const AttentionShape& shape, std::shared_ptr<HeadMixer> mix
 }
 
 HeadMixer::Heads MultiHead::project(const at::Tensor& x) const {
-  const int64_t B = x.size(0), N = x.size(1);
-  const std::vector<at::Tensor> parts =
-      qkv_->forward(x).view({B, N, 3, num_heads_, head_dim_}).unbind(2);
-  const auto heads = [&](const at::Tensor& t) { return t.transpose(1, 2); };  // (B, H, N, D)
-  const at::Tensor v = heads(parts[2]);
-  HeadMixer::Heads all{heads(parts[0]), heads(parts[1]), v, v};
+  const ops::PackedHeads packed = ops::split_heads(qkv_->forward(x), num_heads_);
+  HeadMixer::Heads all{packed.q, packed.k, packed.v, packed.v};
+  all.packed = packed.all;
   if (second_keys_) {
-    all.second_k = heads(second_keys_->forward(x).view({B, N, num_heads_, head_dim_}));
+    const at::Tensor second = second_keys_->forward(x);
+    all.second_k =
+        second.view({x.size(0), x.size(1), num_heads_, head_dim_}).transpose(1, 2);  // (B, H, N, D)
   }
   return all;
 }
