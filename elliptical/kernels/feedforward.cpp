@@ -172,8 +172,10 @@ void ResidualDropoutNormGradient(Rows size,
           const Vec g = hn::Mul(above, load(grad.weight));
           sum_g = hn::Add(sum_g, g);
           sum_gn = hn::MulAdd(g, value, sum_gn);
-          store(hn::MulAdd(above, value, load(sum_weight)), sum_weight);
-          store(hn::Add(above, load(sum_norm_bias)), sum_norm_bias);
+          if (grad.d_weight) {
+            store(hn::MulAdd(above, value, load(sum_weight)), sum_weight);
+            store(hn::Add(above, load(sum_norm_bias)), sum_norm_bias);
+          }
         });
         const float per_row = 1.0f / static_cast<float>(C);
         const Vec mean_g = hn::Set(tag, hn::GetLane(hn::SumOfLanes(tag, sum_g)) * per_row);
@@ -188,13 +190,15 @@ void ResidualDropoutNormGradient(Rows size,
           const Vec dx = hn::Mul(ds, factor ? load(factor) : whole_row);
           store(ds, grad.d_residual + r * C);
           if (grad.dx) store(dx, grad.dx + r * C);
-          store(hn::Add(load(sum_bias), dx), sum_bias);
+          if (grad.d_bias) store(hn::Add(load(sum_bias), dx), sum_bias);
         });
       }
     }
   });
-  SumTasks(partial, tasks.count, 3 * C, C, grad.d_weight, parallel_for);
-  SumTasks(partial + C, tasks.count, 3 * C, C, grad.d_norm_bias, parallel_for);
+  if (grad.d_weight) {
+    SumTasks(partial, tasks.count, 3 * C, C, grad.d_weight, parallel_for);
+    SumTasks(partial + C, tasks.count, 3 * C, C, grad.d_norm_bias, parallel_for);
+  }
   if (grad.d_bias) SumTasks(partial + 2 * C, tasks.count, 3 * C, C, grad.d_bias, parallel_for);
 }
 

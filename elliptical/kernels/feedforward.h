@@ -81,8 +81,8 @@ struct NormGradients {
   const float* d_sum = nullptr;  ///< gradient of s from elsewhere; null: none
   float* dx = nullptr;           ///< null: not wanted, for it is d_residual
   float* d_residual = nullptr;
-  float* d_bias = nullptr;  ///< null: there is none
-  float* d_weight = nullptr;
+  float* d_bias = nullptr;    ///< null: there is none
+  float* d_weight = nullptr;  ///< null, with d_norm_bias: not wanted
   float* d_norm_bias = nullptr;
 };
 

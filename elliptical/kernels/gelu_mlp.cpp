@@ -44,25 +44,35 @@ HWY_INLINE Gaussian GaussianAt(Vec z) {
   return {hn::IfThenElse(is_negative, tail, hn::Sub(one, tail)), bell};
 }
 
-/// y = gelu(z). y may be z.
-void Gelu(int64_t count, const float* z, float* y) {
+HWY_INLINE Vec GeluSlope(Vec z, const Gaussian& gaussian) {
+  const Vec inverse_root = hn::Set(Tag(), 0.39894228f);  // 1 / sqrt(2 pi)
+  return hn::MulAdd(hn::Mul(z, inverse_root), gaussian.bell, gaussian.cumulative);
+}
+
+/// y = gelu(z) and, unless it is null, slope = gelu'(z). y may be z.
+void Gelu(int64_t count, const float* z, float* y, float* slope) {
   ForVectors(count, [&](int64_t, auto load, auto store) HWY_ATTR {
     const Vec at = load(z);
-    store(hn::Mul(at, GaussianAt(at).cumulative), y);
+    const Gaussian gaussian = GaussianAt(at);
+    store(hn::Mul(at, gaussian.cumulative), y);
+    if (slope) store(GeluSlope(at, gaussian), slope);
   });
 }
 
 /// dz = dy gelu'(z) and, unless it is null, y = gelu(z). dz may be dy.
 void GeluGradient(int64_t count, const float* dy, const float* z, float* dz, float* y) {
-  const Tag tag;
-  const Vec inverse_root = hn::Set(tag, 0.39894228f);  // 1 / sqrt(2 pi)
   ForVectors(count, [&](int64_t, auto load, auto store) HWY_ATTR {
     const Vec at = load(z);
     const Gaussian gaussian = GaussianAt(at);
-    const Vec slope = hn::MulAdd(hn::Mul(at, inverse_root), gaussian.bell, gaussian.cumulative);
-    store(hn::Mul(load(dy), slope), dz);
+    store(hn::Mul(load(dy), GeluSlope(at, gaussian)), dz);
     if (y) store(hn::Mul(at, gaussian.cumulative), y);
   });
+}
+
+/// dz = dy slope. dz may be dy.
+void TimesSlope(int64_t count, const float* dy, const float* slope, float* dz) {
+  ForVectors(count, [&](int64_t, auto load, auto store)
+                        HWY_ATTR { store(hn::Mul(load(dy), load(slope)), dz); });
 }
 
 /// Calls body(begin, rows, buffer) for each block of rows, with a buffer of a block x F.
@@ -81,7 +91,7 @@ void GeluMlpForward(const GeluMlp& p, const ParallelFor& parallel_for) {
   ForBlocks(p.rows, p.F, parallel_for, [&](int64_t begin, int64_t rows, float* hidden) {
     float* z = p.z ? p.z + begin * p.F : hidden;
     MultiplyBlock(rows, p.C, p.F, p.x + begin * p.C, p.up, p.up_bias, z);
-    Gelu(rows * p.F, z, hidden);
+    Gelu(rows * p.F, z, hidden, p.slope ? p.slope + begin * p.F : nullptr);
     MultiplyBlock(rows, p.F, p.C, hidden, p.down, p.down_bias, p.y + begin * p.C);
   });
 }
@@ -90,8 +100,12 @@ void GeluMlpBackward(const GeluMlpGradients& p, const ParallelFor& parallel_for)
   ForBlocks(p.rows, p.F, parallel_for, [&](int64_t begin, int64_t rows, float* buffer) {
     float* dz = p.dz ? p.dz + begin * p.F : buffer;
     MultiplyBlock(rows, p.C, p.F, p.dy + begin * p.C, p.down, nullptr, dz);
-    GeluGradient(rows * p.F, dz, p.z + begin * p.F, dz,
-                 p.hidden ? p.hidden + begin * p.F : nullptr);
+    if (p.slope) {
+      TimesSlope(rows * p.F, dz, p.slope + begin * p.F, dz);
+    } else {
+      GeluGradient(rows * p.F, dz, p.z + begin * p.F, dz,
+                   p.hidden ? p.hidden + begin * p.F : nullptr);
+    }
     MultiplyBlock(rows, p.F, p.C, dz, p.up, nullptr, p.dx + begin * p.C);
   });
 }

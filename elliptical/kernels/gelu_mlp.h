@@ -7,8 +7,10 @@
 //
 // x, y (rows, C), up (F, C), down (C, F). A block of rows goes through the whole layer before the
 // next one, so its hidden layer stays in the cache. Gelu and its slope need the same exponential:
-// the backward makes gelu(z) once more instead of reading it. Errors of gelu are below 2e-7 times
-// max(1, |z|). Everything is contiguous float32; same bits for any number of threads.
+// the backward makes gelu(z) once more instead of reading it. Where it is not asked for gradients
+// of the weights, it needs neither: the forward keeps gelu'(z) for it instead of z. Errors of gelu
+// are below 2e-7 times max(1, |z|). Everything is contiguous float32; same bits for any number of
+// threads.
 #pragma once
 
 #include "elliptical/kernels/product.h"
@@ -22,7 +24,9 @@ struct GeluMlp {
   const float* up_bias = nullptr;
   const float* down = nullptr;  ///< down^T (F, C), packed
   const float* down_bias = nullptr;
-  float* z = nullptr;  ///< (rows, F), what the backward needs; null: not kept
+  /// (rows, F), what the backward needs: z, or gelu'(z) where only dx is wanted. Null: not kept.
+  float* z = nullptr;
+  float* slope = nullptr;
   float* y = nullptr;
 };
 void gelu_mlp_forward(const GeluMlp& layer, const ParallelFor& parallel_for);
@@ -30,9 +34,10 @@ void gelu_mlp_forward(const GeluMlp& layer, const ParallelFor& parallel_for);
 struct GeluMlpGradients {
   int64_t rows = 0, C = 0, F = 0;
   const float* dy = nullptr;
-  const float* z = nullptr;
-  const float* down = nullptr;  ///< down (C, F), packed
-  const float* up = nullptr;    ///< up (F, C), packed
+  const float* z = nullptr;      ///< of the forward
+  const float* slope = nullptr;  ///< the same, in place of z; dz and hidden are null then
+  const float* down = nullptr;   ///< down (C, F), packed
+  const float* up = nullptr;     ///< up (F, C), packed
   float* dx = nullptr;
   /// (rows, F), what the gradients of the weights are made of: dz and gelu(z). Null: not wanted.
   float* dz = nullptr;

@@ -79,19 +79,28 @@ class ResidualNorm : public torch::autograd::Function<ResidualNorm> {
     const at::Tensor d_residual = at::empty_like(normalised);
     // Without factors both gradients are the same tensor.
     const at::Tensor dx = f.defined() ? at::empty_like(normalised) : d_residual;
-    const at::Tensor d_weight = at::empty_like(w), d_norm_bias = at::empty_like(w);
-    kernels::residual_dropout_norm_backward(size,
-                                            {.dy = read(dy),
-                                             .normalised = read(normalised),
-                                             .rstd = read(rstd),
-                                             .weight = read(w),
-                                             .row_factors = row_factors(f, size.rows),
-                                             .d_sum = d_sum.defined() ? read(d_sum) : nullptr,
-                                             .dx = f.defined() ? write(dx) : nullptr,
-                                             .d_residual = write(d_residual),
-                                             .d_weight = write(d_weight),
-                                             .d_norm_bias = write(d_norm_bias)},
-                                            torch_parallel_for);
+    constexpr size_t kWeight = 2, kNormBias = 3;  // positions among the tensors, without factors
+    const size_t more = f.defined() ? 1 : 0;
+    const bool is_frozen =
+        !ctx->needs_input_grad(kWeight + more) && !ctx->needs_input_grad(kNormBias + more);
+    at::Tensor d_weight, d_norm_bias;
+    if (!is_frozen) {
+      d_weight = at::empty_like(w);
+      d_norm_bias = at::empty_like(w);
+    }
+    kernels::residual_dropout_norm_backward(
+        size,
+        {.dy = read(dy),
+         .normalised = read(normalised),
+         .rstd = read(rstd),
+         .weight = read(w),
+         .row_factors = row_factors(f, size.rows),
+         .d_sum = d_sum.defined() ? read(d_sum) : nullptr,
+         .dx = f.defined() ? write(dx) : nullptr,
+         .d_residual = write(d_residual),
+         .d_weight = is_frozen ? nullptr : write(d_weight),
+         .d_norm_bias = is_frozen ? nullptr : write(d_norm_bias)},
+        torch_parallel_for);
     return {dx, d_residual, {}, d_weight, d_norm_bias, {}, {}};
   }
 };
@@ -104,14 +113,15 @@ class GeluFeedForward : public torch::autograd::Function<GeluFeedForward> {
                             const at::Tensor& up_bias,
                             const at::Tensor& down,
                             const at::Tensor& down_bias,
-                            bool need_gradient) {
+                            bool need_gradient,
+                            bool only_of_x) {
     const int64_t C = x.size(-1), F = up.size(0);
     const at::Tensor rows = x.reshape({-1, C}).contiguous(), bias = up_bias.contiguous(),
                      last_bias = down_bias.contiguous();
     const int64_t T = rows.size(0);
     const at::Tensor y = at::empty({T, C}, rows.options());
-    // z = x up^T + up_bias is what the backward needs; gelu(z) lives for a block of rows.
-    const at::Tensor z = at::empty({need_gradient ? T : 0, F}, rows.options());
+    // What the backward needs of z = x up^T + up_bias; gelu(z) lives for a block of rows.
+    const at::Tensor kept = at::empty({need_gradient ? T : 0, F}, rows.options());
     const at::Tensor packed_up = packed(up.t()), packed_down = packed(down.t());
     kernels::gelu_mlp_forward({.rows = T,
                                .C = C,
@@ -121,18 +131,22 @@ class GeluFeedForward : public torch::autograd::Function<GeluFeedForward> {
                                .up_bias = read(bias),
                                .down = read(packed_down),
                                .down_bias = read(last_bias),
-                               .z = need_gradient ? write(z) : nullptr,
+                               .z = need_gradient && !only_of_x ? write(kept) : nullptr,
+                               .slope = need_gradient && only_of_x ? write(kept) : nullptr,
                                .y = write(y)},
                               torch_parallel_for);
-    ctx->save_for_backward({rows, up, down, z});
+    ctx->save_for_backward({rows, up, down, kept});
     ctx->saved_data["shape"] = x.sizes();
+    ctx->saved_data["only_of_x"] = only_of_x;
     return y.view(x.sizes());
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& above) {
     refuse_second_derivative("gelu_feed_forward");
     const variable_list saved = ctx->get_saved_variables();
-    const at::Tensor &x = saved[0], &up = saved[1], &down = saved[2], &z = saved[3];
+    const at::Tensor &x = saved[0], &up = saved[1], &down = saved[2], &kept = saved[3];
+    const bool only_of_x =
+        ctx->saved_data["only_of_x"].toBool();  // weights are frozen, as attacks do
     const int64_t T = x.size(0), C = x.size(1), F = up.size(0);
     const at::Tensor dy = above[0].reshape({T, C}).contiguous();
     const at::Tensor packed_up = packed(up), packed_down = packed(down);
@@ -142,7 +156,8 @@ class GeluFeedForward : public torch::autograd::Function<GeluFeedForward> {
                                   .C = C,
                                   .F = F,
                                   .dy = read(dy) + begin * C,
-                                  .z = read(z) + begin * F,
+                                  .z = only_of_x ? nullptr : read(kept) + begin * F,
+                                  .slope = only_of_x ? read(kept) : nullptr,
                                   .down = read(packed_down),
                                   .up = read(packed_up),
                                   .dx = write(dx) + begin * C,
@@ -151,9 +166,9 @@ class GeluFeedForward : public torch::autograd::Function<GeluFeedForward> {
                                  torch_parallel_for);
     };
     const auto shape = ctx->saved_data["shape"].toIntVector();
-    if (!needs_parameters(ctx)) {  // somebody changes the input alone, as attacks do
+    if (only_of_x || !needs_parameters(ctx)) {
       layer(0, T, nullptr, nullptr);
-      return {dx.view(shape), {}, {}, {}, {}, {}};
+      return {dx.view(shape), {}, {}, {}, {}, {}, {}};
     }
     const at::Tensor d_up = at::empty({F, C}, x.options()), d_down = at::empty({C, F}, x.options()),
                      d_bias = at::zeros({F}, x.options());
@@ -168,11 +183,11 @@ class GeluFeedForward : public torch::autograd::Function<GeluFeedForward> {
       gradient_product(dz, x.narrow(0, begin, count), d_up, begin > 0);
       d_bias.add_(column_sums(dz));
     });
-    return {dx.view(shape), d_up, d_bias, d_down, column_sums(dy), {}};
+    return {dx.view(shape), d_up, d_bias, d_down, column_sums(dy), {}, {}};
   }
 
  private:
-  /// Whether anything but x has a gradient.
+  /// Whether anything but x is asked for in this backward.
   static bool needs_parameters(AutogradContext* ctx) {
     for (size_t i = 1; i <= 4; ++i) {
       if (ctx->needs_input_grad(i)) return true;
@@ -208,8 +223,9 @@ at::Tensor gelu_feed_forward_fused(const at::Tensor& x,
                                    const at::Tensor& up_bias,
                                    const at::Tensor& down,
                                    const at::Tensor& down_bias) {
+  const bool of_weights = any_requires_grad({&up, &up_bias, &down, &down_bias});
   return GeluFeedForward::apply(x, up, up_bias, down, down_bias,
-                                any_requires_grad({&x, &up, &up_bias, &down, &down_bias}));
+                                of_weights || any_requires_grad({&x}), !of_weights);
 }
 
 }  // namespace elliptical::ops

@@ -119,6 +119,25 @@ TEST(PreNorm, CompositeGradientsMatchDifferences) {
   }
 }
 
+TEST(PreNorm, FrozenParametersDoNotChangeTheGradientOfTheInput) {
+  torch::manual_seed(26);
+  for (const LayerCase& layer : cases()) {
+    const Tensors drawn = layer.inputs(11, 17);
+    const auto input_gradient = [&](bool is_frozen, bool asks_for_all) {
+      Tensors leaves;
+      for (const at::Tensor& t : drawn) leaves.push_back(t.detach().clone());
+      for (size_t i = 0; i < leaves.size(); ++i) leaves[i].requires_grad_(i == 0 || !is_frozen);
+      const at::Tensor out = layer.fused(leaves), weights = torch::linspace(-1, 1, out.numel());
+      const at::Tensor sum = (out * weights.view(out.sizes())).sum();
+      return torch::autograd::grad({sum}, asks_for_all ? leaves : Tensors{leaves[0]}, {}, {}, false,
+                                   /*allow_unused=*/true)[0];
+    };
+    const at::Tensor expected = input_gradient(false, true);
+    EXPECT_TRUE(torch::equal(input_gradient(true, false), expected)) << layer.name;
+    EXPECT_TRUE(torch::equal(input_gradient(false, false), expected)) << layer.name;
+  }
+}
+
 TEST(PreNorm, GeluIsExactEverywhere) {
   // An identity around it; from where it is 0 to where it is x, steps of 1 / 512.
   const at::Tensor x = torch::arange(-20.0, 20.0, 1.0 / 512, torch::kFloat).unsqueeze(1);
