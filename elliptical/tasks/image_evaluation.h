@@ -53,6 +53,8 @@ class ImageEvalSet : public EvalSet {
   std::vector<std::string> class_names() const override { return set_->class_names(); }
   std::map<std::string, std::string> fingerprint() const override { return set_->fingerprint(); }
   std::vector<int64_t> class_columns() const override { return set_->class_columns(); }
+  int64_t num_pictures() const override { return num_pictures_; }
+  int64_t num_blocks() const override { return options_.blocks; }
 
   /// One reading of all pictures, with one kind of damage or with none.
   struct Pass {
@@ -60,10 +62,8 @@ class ImageEvalSet : public EvalSet {
     int severity = 0;
   };
   const std::vector<Pass>& passes() const { return passes_; }
-  int64_t num_pictures() const { return num_pictures_; }
   const data::ImageSet& set() const { return *set_; }
   const ImageEvalOptions& options() const { return options_; }
-  int64_t block_of(int64_t number) const { return number * options_.blocks / num_pictures_; }
 
  private:
   Batch make_batch(int64_t index) const;

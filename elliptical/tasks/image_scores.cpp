@@ -30,36 +30,75 @@ Record record_of(const char* name, const Scores::Sum& sum, const Scores::Labels&
   return {.metric = name, .value = sum.mean(), .count = sum.count, .labels = labels};
 }
 
+/// Sums of single corruptions and severities, in all and in blocks; the latter are no records, the
+/// mean corruption errors of blocks are.
+constexpr const char* kCorrupted = "corrupted_accuracy";
+constexpr const char* kBlockCorrupted = "block_corrupted_accuracy";
+
 /// Errors of the corruptions that were measured at all severities.
-std::vector<data::CorruptionErrors> whole_corruptions(const Scores& scores) {
-  std::map<std::string, std::map<int64_t, double>> errors;
-  for (const auto& [key, sum] : scores.sums) {
-    if (key.first != "corrupted_accuracy") continue;
-    errors[std::get<std::string>(key.second.at("corruption_name"))]
-          [std::get<int64_t>(key.second.at("corruption_severity"))] = 1 - sum.mean() / kPercent;
+class WholeCorruptions {
+ public:
+  void add(const Scores::Labels& labels, const Scores::Sum& sum) {
+    errors_[std::get<std::string>(labels.at("corruption_name"))]
+           [std::get<int64_t>(labels.at("corruption_severity"))] = 1 - sum.mean() / kPercent;
+    count_ += sum.count;
   }
-  std::vector<data::CorruptionErrors> result;
-  for (const auto& [name, by_severity] : errors) {
-    if (by_severity.size() != data::kNumSeverities) continue;
-    data::CorruptionErrors& whole = result.emplace_back(data::CorruptionErrors{.name = name});
-    for (const auto& [severity, error] : by_severity) {
-      whole.errors[static_cast<size_t>(severity - 1)] = error;
+
+  int64_t count() const { return count_; }
+
+  std::vector<data::CorruptionErrors> errors() const {
+    std::vector<data::CorruptionErrors> result;
+    for (const auto& [name, by_severity] : errors_) {
+      if (by_severity.size() != data::kNumSeverities) continue;
+      data::CorruptionErrors& whole = result.emplace_back(data::CorruptionErrors{.name = name});
+      for (const auto& [severity, error] : by_severity) {
+        whole.errors[static_cast<size_t>(severity - 1)] = error;
+      }
     }
+    return result;
   }
-  return result;
+
+ private:
+  std::map<std::string, std::map<int64_t, double>> errors_;
+  int64_t count_ = 0;
+};
+
+/// Whether all corruptions of a group are there.
+bool has_all(const std::vector<data::CorruptionErrors>& whole, data::CorruptionGroup group) {
+  const auto& table = data::corruption_table();
+  return std::all_of(table.begin(), table.end(), [&](const auto& entry) {
+    return entry.group != group ||
+           std::any_of(whole.begin(), whole.end(),
+                       [&](const auto& measured) { return measured.name == entry.name; });
+  });
+}
+
+/// mCE of each block. As mCE is linear in errors and each picture is damaged in all ways, that of
+/// all pictures is their mean.
+void add_block_errors(const Scores& scores, std::vector<Record>& records) {
+  std::map<LabelValue, WholeCorruptions> blocks;
+  for (const auto& [key, sum] : scores.sums) {
+    if (key.first == kBlockCorrupted) blocks[key.second.at("block")].add(key.second, sum);
+  }
+  for (const auto& [block, corruptions] : blocks) {
+    const std::vector<data::CorruptionErrors> whole = corruptions.errors();
+    if (!has_all(whole, data::CorruptionGroup::kMain)) continue;
+    records.push_back({.metric = "block_mce",
+                       .value = data::mean_corruption_error(whole, data::CorruptionGroup::kMain),
+                       .count = corruptions.count(),
+                       .labels = {{"block", block}}});
+  }
 }
 
 void add_corruption_errors(const Scores& scores, int64_t count, std::vector<Record>& records) {
-  const std::vector<data::CorruptionErrors> whole = whole_corruptions(scores);
+  WholeCorruptions corruptions;
+  for (const auto& [key, sum] : scores.sums) {
+    if (key.first == kCorrupted) corruptions.add(key.second, sum);
+  }
+  const std::vector<data::CorruptionErrors> whole = corruptions.errors();
   for (const auto& [group, name] : {std::pair(data::CorruptionGroup::kMain, "mce"),
                                     std::pair(data::CorruptionGroup::kExtra, "extra_mce")}) {
-    const auto& table = data::corruption_table();
-    const bool is_whole = std::all_of(table.begin(), table.end(), [&](const auto& entry) {
-      return entry.group != group ||
-             std::any_of(whole.begin(), whole.end(),
-                         [&](const auto& measured) { return measured.name == entry.name; });
-    });
-    if (is_whole) {
+    if (has_all(whole, group)) {
       records.push_back({.metric = name,
                          .value = data::mean_corruption_error(whole, group),
                          .count = count,
@@ -95,16 +134,22 @@ void score_pictures(const ImageEvalSet& set,
   const auto* places = batch.category.const_data_ptr<int64_t>();
   const ImageEvalSet::Pass& pass =
       set.passes()[static_cast<size_t>(places[0] / set.num_pictures())];
+  Scores::Labels damage;
   if (pass.corruption != nullptr) {
-    scores.add("corrupted_accuracy", kPercent * num_right, B,
-               {{"corruption_name", std::string(pass.corruption->name)},
-                {"corruption_severity", static_cast<int64_t>(pass.severity)}});
+    damage = {{"corruption_name", std::string(pass.corruption->name)},
+              {"corruption_severity", static_cast<int64_t>(pass.severity)}};
+    scores.add(kCorrupted, kPercent * num_right, B, damage);
   }
   for (int64_t i = 0; i < B; ++i) {
     const double right = kPercent * first.const_data_ptr<double>()[i];
-    if (set.options().blocks > 0) {
-      scores.add("block_accuracy", right, 1,
-                 {{"block", set.block_of(places[i] % set.num_pictures())}});
+    if (set.num_blocks() > 0) {
+      const int64_t block =
+          block_of(places[i] % set.num_pictures(), set.num_blocks(), set.num_pictures());
+      scores.add("block_accuracy", right, 1, {{"block", block}});
+      if (pass.corruption != nullptr) {
+        damage["block"] = block;
+        scores.add(kBlockCorrupted, right, 1, damage);
+      }
     }
     if (set.options().per_class) {
       const int64_t label = batch.target.const_data_ptr<int64_t>()[i];
@@ -134,8 +179,11 @@ std::vector<Record> picture_metrics(const Scores& scores) {
     const bool is_there =
         labels.empty() && std::any_of(records.begin(), records.end(),
                                       [&](const Record& record) { return record.metric == name; });
-    if (!is_there) records.push_back(record_of(name.c_str(), sum, labels));
+    if (!is_there && name != kBlockCorrupted) {
+      records.push_back(record_of(name.c_str(), sum, labels));
+    }
   }
+  add_block_errors(scores, records);
   return records;
 }
 

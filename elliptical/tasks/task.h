@@ -78,7 +78,16 @@ class EvalSet {
   virtual std::map<std::string, std::string> fingerprint() const { return {}; }
   /// Which outputs of a classifier the classes of the data are, in their order; empty: all.
   virtual std::vector<int64_t> class_columns() const { return {}; }
+  /// Of pictures: how many there are, damaged in several ways or not, and in how many equal parts
+  /// they are also counted apart, 0: none.
+  virtual int64_t num_pictures() const { return 0; }
+  virtual int64_t num_blocks() const { return 0; }
 };
+
+/// Which of `num_blocks` equal parts of `num_pictures` pictures a picture is in.
+inline int64_t block_of(int64_t number, int64_t num_blocks, int64_t num_pictures) {
+  return number * num_blocks / num_pictures;
+}
 
 /// What a task is made for, which says what it must read beside its data.
 enum class TaskUse {

@@ -126,6 +126,40 @@ TEST(ImageEvaluation, MceIsRelativeToAlexNet) {
   EXPECT_NEAR(extra, 100, 1e-9);
 }
 
+// Each picture is damaged in all ways, so mCE of all is the mean of that of parts of the pictures.
+TEST(ImageEvaluation, MceOfBlocks) {
+  Scores scores;
+  int64_t place = 0;
+  for (const data::CorruptionErrors& of_one : data::alexnet_errors()) {
+    for (int64_t severity = 1; severity <= 5; ++severity) {
+      for (int64_t picture = 0; picture < 6; ++picture) {
+        const double right = ++place * 7 % 5 < 3 ? 100 : 0;
+        const int64_t block = picture / 2;
+        Scores::Labels labels = {{"corruption_name", of_one.name},
+                                 {"corruption_severity", severity}};
+        scores.add("accuracy", right, 1);
+        scores.add("corrupted_accuracy", right, 1, labels);
+        labels["block"] = block;
+        scores.add("block_corrupted_accuracy", right, 1, labels);
+      }
+    }
+  }
+  double mce = 0, sum = 0;
+  int64_t count = 0;
+  std::vector<LabelValue> blocks;
+  for (const Record& record : picture_metrics(scores)) {
+    EXPECT_NE(record.metric, "block_corrupted_accuracy") << "there would be thousands";
+    if (record.metric == "mce") mce = record.value;
+    if (record.metric != "block_mce") continue;
+    blocks.push_back(record.labels.at("block"));
+    sum += record.value * static_cast<double>(record.count);
+    count += record.count;
+  }
+  EXPECT_EQ(blocks, (std::vector<LabelValue>{int64_t{0}, int64_t{1}, int64_t{2}}));
+  EXPECT_EQ(count, 6 * 5 * 19);
+  EXPECT_NEAR(sum / static_cast<double>(count), mce, 1e-9);
+}
+
 TEST(ImageEvaluation, ListsOfCorruptions) {
   EXPECT_EQ(corruptions_of("none").size(), 0);
   EXPECT_EQ(corruptions_of("main").size(), 15);
