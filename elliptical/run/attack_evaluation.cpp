@@ -46,6 +46,15 @@ int64_t count_top5(const at::Tensor& logits, const at::Tensor& y) {
   return count_true((std::get<1>(logits.topk(k, 1)) == y.unsqueeze(1)).any(1));
 }
 
+std::string outcome_text(const at::Tensor& is_robust) {
+  const at::Tensor values = is_robust.contiguous();
+  std::string text;
+  for (int64_t i = 0; i < values.size(0); ++i) {
+    text += values.const_data_ptr<bool>()[i] ? '1' : '0';
+  }
+  return text;
+}
+
 class AttackLoop {
  public:
   explicit AttackLoop(const AttackRequest& request)
@@ -104,7 +113,7 @@ class AttackLoop {
     Labels labels = request_.labels;
     labels.merge(set->labels());
     labels.merge(request_.task.labels());
-    return attack_records(plan_, totals, labels);
+    return attack_records(plan_, totals, labels, *set);
   }
 
  private:
@@ -180,16 +189,18 @@ class AttackLoop {
       (*dump)["clean_logits"].push_back(*clean);
       (*dump)["adversarial_logits"].push_back(attacked);
     }
+    const at::Tensor is_robust = attack::is_correct(attacked, labels_);
     AttackScore score{.count = num_pictures_,
                       .clean_top1 = count_true(attack::is_correct(*clean, labels_)),
                       .clean_top5 = count_top5(*clean, labels_),
-                      .robust_top1 = count_true(attack::is_correct(attacked, labels_)),
+                      .robust_top1 = count_true(is_robust),
                       .robust_top5 = count_top5(attacked, labels_),
                       .seconds = seconds_since(start),
                       .is_randomised = findings.is_randomised,
                       .looks_like_probabilities = findings.looks_like_probabilities,
                       .has_few_classes = findings.has_few_classes,
-                      .num_zero_gradients = findings.num_zero_gradients};
+                      .num_zero_gradients = findings.num_zero_gradients,
+                      .outcomes = outcome_text(is_robust)};
     for (const attack::Findings::Stage& stage : findings.stages) {
       score.stages.emplace_back(stage.attack, count_true(stage.robust));
     }
@@ -198,8 +209,11 @@ class AttackLoop {
 
   std::vector<std::string> case_digests(const tasks::EvalSet& set) const {
     std::string common = request_.program + "\n" + model_digest(request_.task.model()) + "\n" +
-                         to_toml(fields_of(request_.eval_options)) +
                          std::string(to_string(plan_.profile)) + "\n" + std::to_string(plan_.seed);
+    for (const FieldText& field : describe(fields_of(request_.eval_options))) {
+      // Which pictures are counted apart changes nothing about what becomes of them.
+      if (field.key != "blocks") common += "\n" + field.key + " = " + field.value;
+    }
     for (const auto& data : {request_.task.data_fingerprint(), set.fingerprint()}) {
       for (const auto& [name, checksum] : data) common += "\n" + name + " " + checksum;
     }

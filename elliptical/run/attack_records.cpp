@@ -60,9 +60,40 @@ int64_t broken_by_square(const AttackScore& score) {
   return 0;
 }
 
+/// Robust accuracy of equal parts of the pictures, over attacks of equally many pictures.
+void add_blocks(const std::vector<const AttackScore*>& scores,
+                const Labels& labels,
+                const tasks::EvalSet& set,
+                std::vector<Record>& records) {
+  const int64_t count = scores.front()->count;
+  // Of those that are there: there may be more of them than were attacked, and, of a set that is
+  // damaged in several ways, they come several times.
+  const int64_t num_pictures = std::min(count, set.num_pictures());
+  if (set.num_blocks() == 0 || num_pictures == 0) return;
+  struct Block {
+    int64_t num_robust = 0, count = 0;
+  };
+  std::map<int64_t, Block> blocks;
+  for (int64_t i = 0; i < count; ++i) {
+    Block& block = blocks[tasks::block_of(i % num_pictures, set.num_blocks(), num_pictures)];
+    ++block.count;
+    for (const AttackScore* score : scores) {
+      block.num_robust += score->outcomes[static_cast<size_t>(i)] == '1' ? 1 : 0;
+    }
+  }
+  for (const auto& [index, block] : blocks) {
+    const auto whole = block.count * static_cast<int64_t>(scores.size());
+    Record record{"block_robust_accuracy", percent(block.num_robust, whole), block.count, labels};
+    record.labels["block"] = index;
+    record.labels["pictures"] = count;
+    records.push_back(std::move(record));
+  }
+}
+
 void add_case(const AttackPlan& plan,
               const AttackCase& each,
               const AttackScore& score,
+              const tasks::EvalSet& set,
               std::vector<Record>& records) {
   Labels labels = case_labels(plan, each);
   const auto add = [&](const char* metric, int64_t correct, const Labels& more = {}) {
@@ -90,20 +121,22 @@ void add_case(const AttackPlan& plan,
     add("robust_accuracy_after", robust, {{"stage", stage}});
   }
   records.push_back({"attack_seconds", score.seconds, score.count, labels});
+  add_blocks({&score}, labels, set, records);
 }
 
 }  // namespace
 
 std::vector<Record> attack_records(const AttackPlan& plan,
                                    const std::vector<AttackScore>& scores,
-                                   const Labels& labels) {
+                                   const Labels& labels,
+                                   const tasks::EvalSet& set) {
   std::vector<Record> records;
   // Robust accuracies of the four attacks of individual mode, by eps and gradient.
   std::map<std::pair<double, bool>, std::vector<const AttackScore*>> individual;
   for (size_t i = 0; i < scores.size(); ++i) {
     const AttackCase& each = plan.cases[i];
     if (scores[i].count == 0) continue;
-    add_case(plan, each, scores[i], records);
+    add_case(plan, each, scores[i], set, records);
     if (std::find(kIndividual.begin(), kIndividual.end(), each.attack.name()) !=
         kIndividual.end()) {
       individual[{each.eps, each.gradient_through_metric}].push_back(&scores[i]);
@@ -123,6 +156,7 @@ std::vector<Record> attack_records(const AttackPlan& plan,
     mean["attack"] = std::string("individual-mean");
     records.push_back({"robust_accuracy", percent(top1, whole), count, mean});
     records.push_back({"robust_accuracy_top5", percent(top5, whole), count, mean});
+    add_blocks(of_attacks, mean, set, records);
   }
   for (Record& record : records) record.labels.insert(labels.begin(), labels.end());
   return records;

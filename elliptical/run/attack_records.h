@@ -11,9 +11,11 @@
 
 namespace elliptical::run {
 
-/// `scores`: one a case, in the order of the plan. `labels` join those of the cases.
+/// `scores`: one a case, in the order of the plan. `labels` join those of the cases. The set says
+/// which parts of its pictures are recorded apart.
 std::vector<Record> attack_records(const AttackPlan& plan,
                                    const std::vector<AttackScore>& scores,
-                                   const Labels& labels);
+                                   const Labels& labels,
+                                   const tasks::EvalSet& set);
 
 }  // namespace elliptical::run

@@ -3,6 +3,8 @@
 
 #include <torch/torch.h>
 
+#include <algorithm>
+
 #include "elliptical/base/errors.h"
 
 namespace elliptical::run {
@@ -10,6 +12,7 @@ namespace {
 
 constexpr const char* kMetric = "attacked_batch";  // its value is the number of robust pictures
 constexpr const char* kStage = "stage_";           // stage_0_apgd-ce: pictures robust after it
+constexpr const char* kOutcomes = "outcomes";      // "1101": the third picture is not robust
 
 Record to_record(const std::string& digest, int64_t batch, const AttackScore& score) {
   Record record{.metric = kMetric,
@@ -25,7 +28,8 @@ Record to_record(const std::string& digest, int64_t batch, const AttackScore& sc
                            {"randomised", score.is_randomised},
                            {"probabilities", score.looks_like_probabilities},
                            {"few_classes", score.has_few_classes},
-                           {"zero_gradients", score.num_zero_gradients}}};
+                           {"zero_gradients", score.num_zero_gradients},
+                           {kOutcomes, score.outcomes}}};
   for (size_t i = 0; i < score.stages.size(); ++i) {
     const auto& [attack, robust] = score.stages[i];
     record.labels[kStage + std::to_string(i) + "_" + attack] = robust;
@@ -53,6 +57,14 @@ AttackScore to_score(const Record& record) {
                     .looks_like_probabilities = label<bool>(record, "probabilities"),
                     .has_few_classes = label<bool>(record, "few_classes"),
                     .num_zero_gradients = label<int64_t>(record, "zero_gradients")};
+  if (record.labels.contains(kOutcomes)) {
+    score.outcomes = label<std::string>(record, kOutcomes);
+    const auto num_robust = std::count(score.outcomes.begin(), score.outcomes.end(), '1');
+    if (static_cast<int64_t>(score.outcomes.size()) != score.count ||
+        num_robust != score.robust_top1) {
+      throw DataError("label " + std::string(kOutcomes) + " does not fit the counts");
+    }
+  }
   for (const auto& [name, value] : record.labels) {  // in the order of their numbers: below 10
     if (!name.starts_with(kStage)) continue;
     const size_t end_of_number = name.find('_', std::string(kStage).size());
@@ -74,6 +86,7 @@ void AttackScore::add(const AttackScore& other) {
   looks_like_probabilities |= other.looks_like_probabilities;
   has_few_classes |= other.has_few_classes;
   num_zero_gradients += other.num_zero_gradients;
+  outcomes += other.outcomes;
   if (stages.empty()) stages.resize(other.stages.size());
   for (size_t i = 0; i < other.stages.size(); ++i) {
     stages[i].first = other.stages[i].first;
@@ -81,7 +94,8 @@ void AttackScore::add(const AttackScore& other) {
   }
 }
 
-AttackState::AttackState(const std::filesystem::path& path, const Notice& notice) : writer_(path) {
+AttackState::AttackState(const std::filesystem::path& path, const Notice& notice)
+    : path_(path), notice_(notice), writer_(path) {
   const auto damaged = [&](const std::string& line) {
     if (notice) notice(line + " (its batch is attacked again)");
   };
@@ -95,11 +109,17 @@ AttackState::AttackState(const std::filesystem::path& path, const Notice& notice
   }
 }
 
-const AttackScore* AttackState::find(const std::string& digest,
-                                     int64_t batch,
-                                     int64_t count) const {
+const AttackScore* AttackState::find(const std::string& digest, int64_t batch, int64_t count) {
   const auto found = finished_.find({digest, batch});
-  return found != finished_.end() && found->second.count == count ? &found->second : nullptr;
+  if (found == finished_.end() || found->second.count != count) return nullptr;
+  if (count == 0 || !found->second.outcomes.empty()) return &found->second;
+  if (notice_ && !has_told_) {
+    notice_(path_.string() +
+            ": some batches are of an earlier version, which did not say what became of each "
+            "picture (they are attacked again)");
+  }
+  has_told_ = true;
+  return nullptr;
 }
 
 void AttackState::append(const std::string& digest, int64_t batch, const AttackScore& score) {

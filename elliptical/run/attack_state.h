@@ -2,7 +2,8 @@
 //
 // Batches that an attack has finished, one line each in a file of the run, so that a long attack
 // goes on where it stopped, however it stopped. A line counts only for the same case: its digest
-// covers weights, data, attack, options, budget and seed.
+// covers weights, data, attack, options, budget and seed. It says what became of each picture;
+// lines of versions that only counted pictures do not.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +27,7 @@ struct AttackScore {
   double seconds = 0;
   bool is_randomised = false, looks_like_probabilities = false, has_few_classes = false;
   int64_t num_zero_gradients = 0;
+  std::string outcomes;  ///< of each picture, in order: '1' where it is robust, else '0'
   /// Of auto-attack: pictures that are still robust after each of its attacks, in order.
   std::vector<std::pair<std::string, int64_t>> stages;
 
@@ -37,12 +39,16 @@ class AttackState {
   /// Reads what is there. Damaged lines are left out with a notice: their batches are done again.
   AttackState(const std::filesystem::path& path, const Notice& notice);
 
-  /// The score of batch number `batch` of `count` pictures; nothing when it is not there.
-  const AttackScore* find(const std::string& digest, int64_t batch, int64_t count) const;
+  /// The score of batch number `batch` of `count` pictures; nothing when it is not there, or, with
+  /// one notice for all, when it does not say what became of each picture.
+  const AttackScore* find(const std::string& digest, int64_t batch, int64_t count);
   /// Appended and synced.
   void append(const std::string& digest, int64_t batch, const AttackScore& score);
 
  private:
+  std::filesystem::path path_;
+  Notice notice_;
+  bool has_told_ = false;  ///< that some lines are of an earlier version
   std::map<std::pair<std::string, int64_t>, AttackScore> finished_;
   RecordWriter writer_;
 };

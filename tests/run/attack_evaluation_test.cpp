@@ -176,6 +176,90 @@ TEST_F(AttackEvaluation, AFileCutAnywhereIsGoneOnFrom) {
   EXPECT_NE(notices_[0].find("(its batch is attacked again)"), std::string::npos);
 }
 
+TEST_F(AttackEvaluation, PartsOfThePicturesAreRecordedWhereAsked) {
+  const AttackWords words{.attacks = "pgd", .eps = "8/255"};
+  tasks::Dump dump;
+  dump_ = &dump;
+  const std::vector<Record> plain = attack(words);
+  dump_ = nullptr;
+  const at::Tensor right =
+      at::cat(dump.at("adversarial_logits")).argmax(1) == at::cat(dump.at("labels"));
+  attack(words);
+  task_.num_passes = 0;
+  eval_options_.blocks = 4;
+  const std::vector<Record> records = attack(words);
+  EXPECT_EQ(task_.num_passes, 0) << "parts change nothing about the batches";
+  ASSERT_EQ(records.size(), plain.size() + 4);
+  for (int64_t block = 0; block < 4; ++block) {
+    const Record& record = records[plain.size() + static_cast<size_t>(block)];
+    // 22 pictures: 0 .. 5, 6 .. 10, 11 .. 16, 17 .. 21.
+    const int64_t first = (22 * block + 3) / 4, count = (22 * (block + 1) + 3) / 4 - first;
+    EXPECT_EQ(record.metric, "block_robust_accuracy");
+    EXPECT_EQ(record.count, count);
+    EXPECT_DOUBLE_EQ(record.value, 100 * right.narrow(0, first, count).sum().item<double>() /
+                                       static_cast<double>(count));
+    Labels labels = find(plain, "robust_accuracy", "pgd").labels;
+    labels["block"] = block;
+    labels["pictures"] = int64_t{22};
+    EXPECT_EQ(record.labels, labels);
+  }
+}
+
+TEST_F(AttackEvaluation, PartsAreOfThePicturesThatWereAttacked) {
+  eval_options_.blocks = 3;
+  const std::vector<Record> records = attack(
+      {.attacks = "apgd-ce,apgd-t,fab-t,square",
+       .eps = "3/255",
+       .assignments = {"apgd-ce.steps=5", "apgd-t.steps=3", "fab-t.steps=3", "square.queries=5"}},
+      6);
+  std::map<std::string, double> sums;
+  for (const Record& record : records) {
+    if (record.metric != "block_robust_accuracy") continue;
+    EXPECT_EQ(record.count, 2);
+    sums[std::get<std::string>(record.labels.at("attack"))] += record.value / 3;
+  }
+  ASSERT_EQ(sums.size(), 5) << "the mean of the four has parts, too";
+  for (const auto& [name, mean] : sums) {
+    EXPECT_NEAR(mean, find(records, "robust_accuracy", name).value, 1e-9) << name;
+  }
+}
+
+TEST_F(AttackEvaluation, BatchesOfAnEarlierVersionAreAttackedAgain) {
+  const AttackWords words{.attacks = "pgd", .eps = "4/255", .assignments = {"pgd.steps=3"}};
+  const std::vector<std::string> whole = lines(attack(words));
+  const int64_t passes = task_.num_passes;
+  std::string text = read_file(state_);
+  for (size_t at = text.find(",\"outcomes\""); at != std::string::npos;
+       at = text.find(",\"outcomes\"")) {
+    text.erase(at, text.find_first_of(",}", at + 1) - at);
+  }
+  write_file_atomically(state_, text);
+  EXPECT_EQ(lines(attack(words)), whole);
+  EXPECT_EQ(task_.num_passes, 2 * passes);
+  ASSERT_EQ(notices_.size(), 1) << "for all batches";
+  EXPECT_NE(notices_[0].find("attacks.jsonl: some batches are of an earlier version, which did not "
+                             "say what became of each picture (they are attacked again)"),
+            std::string::npos)
+      << notices_[0];
+  EXPECT_EQ(lines(attack(words)), whole);
+  EXPECT_EQ(task_.num_passes, 2 * passes) << "now they are known";
+  EXPECT_EQ(notices_.size(), 1);
+
+  // What does not fit together was damaged.
+  fs::remove(state_);
+  attack(words);
+  text = read_file(state_);
+  const size_t outcome = text.rfind("\"outcomes\":\"") + 12;
+  text[outcome] = text[outcome] == '1' ? '0' : '1';
+  write_file_atomically(state_, text);
+  EXPECT_EQ(lines(attack(words)), whole);
+  ASSERT_EQ(notices_.size(), 2);
+  EXPECT_NE(
+      notices_[1].find("label outcomes does not fit the counts (its batch is attacked again)"),
+      std::string::npos)
+      << notices_[1];
+}
+
 TEST_F(AttackEvaluation, AnotherCaseStartsOver) {
   const AttackWords words{.attacks = "pgd", .eps = "4/255", .assignments = {"pgd.steps=3"}};
   attack(words);

@@ -27,6 +27,8 @@ class ToyPictureSet : public tasks::EvalSet {
             .num_units = count};
   }
   std::map<std::string, LabelValue> labels() const override { return {{"split", options_.split}}; }
+  int64_t num_pictures() const override { return task_.pixels.size(0); }
+  int64_t num_blocks() const override { return options_.blocks; }
   std::vector<std::string> class_names() const override {
     std::vector<std::string> names;
     for (int64_t k = 0; k < kClasses; ++k) names.push_back("toy " + std::to_string(k));
@@ -43,6 +45,7 @@ class ToyPictureSet : public tasks::EvalSet {
 void ToyPictureEvalOptions::visit(FieldList& fields) {
   fields.add("batch_size", batch_size, "pictures at a time", at_least(1));
   fields.add("split", split, "part of the data");
+  fields.add("blocks", blocks, "parts that are counted apart", at_least(0));
 }
 
 ToyPictureTask::ToyPictureTask(int64_t num_pictures) {
