@@ -6,25 +6,12 @@
 
 #include <iostream>
 
-#include "elliptical/base/config.h"
 #include "elliptical/base/errors.h"
 #include "elliptical/cli/progress_printer.h"
 #include "elliptical/cli/session.h"
-#include "elliptical/run/attack_evaluation.h"
 #include "elliptical/run/attack_pictures.h"
-#include "elliptical/run/signals.h"
-#include "elliptical/run/tensor_files.h"
 
 namespace elliptical::cli {
-namespace {
-
-run::NamedTensors concatenated(const tasks::Dump& dump) {
-  run::NamedTensors result;
-  for (const auto& [name, pieces] : dump) result.emplace_back(name, at::cat(pieces));
-  return result;
-}
-
-}  // namespace
 
 int attack(const Arguments& arguments) {
   CLI::App app(
@@ -85,30 +72,13 @@ int attack(const Arguments& arguments) {
   use_threads(threads);
   ProgressPrinter printer;
   LoadedRun loaded = load_run(folder, step, printer.hooks(), weights);
-  const std::unique_ptr<Options> eval_options = loaded.task->make_eval_options();
-  if (loaded.task->classifier() != nullptr) {
-    apply_overrides(eval_assignments, fields_of(*eval_options));
-  }
-  const run::SignalGuard signals;
-  tasks::Dump dump;
-  std::vector<std::string> class_names;
-  const std::vector<Record> records =
-      run::evaluate_attacks({.task = *loaded.task,
-                             .eval_options = *eval_options,
-                             .plan = plan,
-                             .labels = loaded_labels(loaded, "attack"),
-                             .state = loaded.paths.attacks(),
-                             .program = kProgram,
-                             .hooks = printer.hooks(),
-                             .dump = dump_path.empty() ? nullptr : &dump,
-                             .class_names = &class_names,
-                             .pictures = dump_path.empty() ? loaded.paths.attack_pictures() : ""});
+  AttackDump dump;
+  const std::vector<Record> records = attack_run(loaded, plan, eval_assignments, printer.hooks(),
+                                                 dump_path.empty() ? nullptr : &dump);
   if (!dump_path.empty()) {
-    run::replace_tensors(dump_path, concatenated(dump),
-                         run::attack_metadata(plan.cases.front(), plan.profile, class_names));
+    run::replace_tensors(dump_path, concatenated(dump.tensors),
+                         run::attack_metadata(plan.cases.front(), plan.profile, dump.class_names));
   }
-  RecordWriter writer(loaded.paths.records());
-  for (const Record& record : records) writer.append(record);
   if (format != "none") print_records(std::cout, records, format);
   return 0;
 }

@@ -19,12 +19,6 @@ struct Shorthand {
   std::string value;
 };
 
-run::NamedTensors concatenated(const tasks::Dump& dump) {
-  run::NamedTensors result;
-  for (const auto& [name, pieces] : dump) result.emplace_back(name, at::cat(pieces));
-  return result;
-}
-
 }  // namespace
 
 int eval(const Arguments& arguments) {

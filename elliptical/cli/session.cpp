@@ -9,8 +9,8 @@
 #include "elliptical/base/config.h"
 #include "elliptical/base/errors.h"
 #include "elliptical/cli/table.h"
+#include "elliptical/run/attack_evaluation.h"
 #include "elliptical/run/signals.h"
-#include "elliptical/run/tensor_files.h"
 #include "elliptical/run/train.h"
 
 namespace elliptical::cli {
@@ -127,6 +127,36 @@ std::vector<Record> evaluate_run(LoadedRun& loaded,
     }
   }
   return *records;
+}
+
+run::NamedTensors concatenated(const tasks::Dump& dump) {
+  run::NamedTensors result;
+  for (const auto& [name, pieces] : dump) result.emplace_back(name, at::cat(pieces));
+  return result;
+}
+
+std::vector<Record> attack_run(LoadedRun& loaded,
+                               const run::AttackPlan& plan,
+                               const std::vector<std::string>& assignments,
+                               const run::LoopHooks& hooks,
+                               AttackDump* dump) {
+  const std::unique_ptr<Options> eval_options = loaded.task->make_eval_options();
+  if (loaded.task->classifier() != nullptr) apply_overrides(assignments, fields_of(*eval_options));
+  const run::SignalGuard signals;
+  std::vector<Record> records =
+      run::evaluate_attacks({.task = *loaded.task,
+                             .eval_options = *eval_options,
+                             .plan = plan,
+                             .labels = loaded_labels(loaded, "attack"),
+                             .state = loaded.paths.attacks(),
+                             .program = kProgram,
+                             .hooks = hooks,
+                             .dump = dump != nullptr ? &dump->tensors : nullptr,
+                             .class_names = dump != nullptr ? &dump->class_names : nullptr,
+                             .pictures = dump != nullptr ? "" : loaded.paths.attack_pictures()});
+  RecordWriter writer(loaded.paths.records());
+  for (const Record& record : records) writer.append(record);
+  return records;
 }
 
 void start_run(const run::RunPaths& paths,

@@ -10,10 +10,12 @@
 #include <vector>
 
 #include "elliptical/cli/arguments.h"
+#include "elliptical/run/attack_plan.h"
 #include "elliptical/run/checkpoint.h"
 #include "elliptical/run/evaluate.h"
 #include "elliptical/run/run_folder.h"
 #include "elliptical/run/run_options.h"
+#include "elliptical/run/tensor_files.h"
 
 namespace elliptical::cli {
 
@@ -67,6 +69,24 @@ std::vector<Record> evaluate_run(LoadedRun& loaded,
                                  const std::vector<std::string>& assignments,
                                  const run::LoopHooks& hooks,
                                  tasks::Dump* dump = nullptr);
+
+/// Results of a dump, whole, as a file has them.
+run::NamedTensors concatenated(const tasks::Dump& dump);
+
+/// If given, what an attack of one case leaves beside its records.
+struct AttackDump {
+  tasks::Dump tensors;
+  std::vector<std::string> class_names;
+};
+
+/// Attacks and appends the records to the run's; without a dump some pictures of a strict attack
+/// are left for the report. `assignments` are evaluation options. Finished batches are used; throws
+/// Interrupted after a signal, UsageError where the task has no pictures.
+std::vector<Record> attack_run(LoadedRun& loaded,
+                               const run::AttackPlan& plan,
+                               const std::vector<std::string>& assignments,
+                               const run::LoopHooks& hooks,
+                               AttackDump* dump = nullptr);
 
 /// Makes a new run from `options` and trains it to its end.
 void start_run(const run::RunPaths& paths,
