@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <set>
 
 #include "elliptical/base/names.h"
 #include "elliptical/cli/table.h"
@@ -30,6 +31,18 @@ const char* role_name(report::Role role) {
   return "";
 }
 
+const char* condition_name(report::Condition condition) {
+  switch (condition) {
+    case report::Condition::kClean:
+      return "clean";
+    case report::Condition::kDamaged:
+      return "damaged";
+    case report::Condition::kAttacked:
+      return "attacked";
+  }
+  return "";
+}
+
 std::string seeds_text(const std::vector<int64_t>& seeds) {
   std::vector<std::string> texts;
   for (const int64_t seed : seeds) texts.push_back(std::to_string(seed));
@@ -46,23 +59,24 @@ std::string difference_text(const std::optional<Difference>& difference) {
   return difference->interval->excludes_zero() ? text + " *" : text;
 }
 
-Table measure_table(const Comparison& comparison, size_t measure) {
-  const std::string unit = comparison.quantity.unit, metric = comparison.quantity.metric;
-  Table table{.columns = {comparison.measures[measure], "seeds",
-                          metric + (comparison.quantity.is_ratio ? "" : " %"), "+- " + unit,
+Table column_table(const Comparison& comparison, size_t c) {
+  const report::Quantity& quantity = *comparison.columns[c].quantity;
+  const std::string unit = quantity.unit, metric = quantity.metric;
+  Table table{.columns = {comparison.columns[c].name, "seeds",
+                          metric + (quantity.is_ratio ? "" : " %"), "+- " + unit,
                           unit + " against " + comparison.reference}};
   if (!comparison.matched.empty()) table.columns.push_back(unit + " against " + comparison.matched);
-  if (measure == 0) table.columns.push_back(comparison.unit + "/s");
+  if (c == 0) table.columns.push_back(comparison.unit + "/s");
   for (const report::MethodRow& row : comparison.rows) {
-    if (!row.cells[measure]) continue;
-    const report::Cell& cell = *row.cells[measure];
+    if (!row.cells[c]) continue;
+    const report::Cell& cell = *row.cells[c];
     std::vector<std::string>& cells = table.rows.emplace_back();
     cells = {row.name + (row.leaks_future ? " (sees the future)" : ""), seeds_text(row.seeds),
              fmt::format("{:.2f}", cell.mean),
              cell.deviation_percent ? fmt::format("{:.2f}", *cell.deviation_percent) : "-",
              difference_text(cell.to_reference)};
     if (!comparison.matched.empty()) cells.push_back(difference_text(cell.to_matched));
-    if (measure == 0) {
+    if (c == 0) {
       cells.push_back(row.units_per_second ? fmt::format("{:.0f}", *row.units_per_second) : "-");
     }
   }
@@ -75,26 +89,50 @@ void print_lines(std::ostream& stream, const char* title, const std::vector<std:
   for (const std::string& line : lines) stream << "  " << line << "\n";
 }
 
-void print_for_people(std::ostream& stream, const Comparison& comparison) {
-  if (!comparison.measures.empty()) {
-    std::string metric = comparison.quantity.metric;
-    metric[0] = static_cast<char>(std::toupper(metric[0]));
-    stream << fmt::format("{} on {} ({}); {} is better. ", metric, comparison.data,
-                          comparison.split,
-                          comparison.quantity.higher_is_better ? "higher" : "lower");
-    if (!comparison.corruption.empty()) {
-      stream << fmt::format("Corrupted: {}, severity {}. ", comparison.corruption,
-                            comparison.strength);
-    } else if (comparison.strength > 0) {
-      stream << fmt::format("Swapped: {:.3g} % of the words. ", 100 * comparison.strength);
-    }
-    stream << fmt::format(
-        "In parentheses: 95 % intervals\nover seeds and {}; *: outside the noise.\n",
-        comparison.quantity.data);
+/// ", the first 500 pictures" of the columns of a condition, where they have one number of them.
+std::string pictures_text(const Comparison& comparison, report::Condition condition) {
+  std::set<int64_t> counts;
+  for (const report::Column& column : comparison.columns) {
+    if (column.condition == condition) counts.insert(column.num_pictures);
   }
-  for (size_t measure = 0; measure < comparison.measures.size(); ++measure) {
+  const int64_t count = counts.size() == 1 ? *counts.begin() : 0;
+  return count > 0 ? fmt::format(", the first {} pictures", count) : "";
+}
+
+/// What all tables share: metric, data, what was done to them.
+void print_head(std::ostream& stream, const Comparison& comparison) {
+  std::string metric = comparison.quantity.metric;
+  metric[0] = static_cast<char>(std::toupper(metric[0]));
+  stream << fmt::format("{} on {} ({}); {} is better", metric, comparison.data, comparison.split,
+                        comparison.quantity.higher_is_better ? "higher" : "lower");
+  bool is_attacked = false;
+  for (const report::Column& column : comparison.columns) {
+    is_attacked |= column.condition == report::Condition::kAttacked;
+    if (column.quantity->higher_is_better == comparison.quantity.higher_is_better) continue;
+    stream << fmt::format(", of {} {}", column.name,
+                          column.quantity->higher_is_better ? "higher" : "lower");
+  }
+  stream << ". ";
+  if (!comparison.corruption.empty()) {
+    stream << fmt::format("Corrupted: {}, {}{}. ", comparison.corruption,
+                          comparison.strength > 0 ? fmt::format("severity {}", comparison.strength)
+                                                  : "all severities",
+                          pictures_text(comparison, report::Condition::kDamaged));
+  } else if (comparison.strength > 0) {
+    stream << fmt::format("Swapped: {:.3g} % of the words. ", 100 * comparison.strength);
+  }
+  const std::string attacked = pictures_text(comparison, report::Condition::kAttacked);
+  if (is_attacked && !attacked.empty()) stream << "Attacked: " << attacked.substr(2) << ". ";
+  stream << fmt::format(
+      "In parentheses: 95 % intervals\nover seeds and {}; *: outside the noise.\n",
+      comparison.quantity.data);
+}
+
+void print_for_people(std::ostream& stream, const Comparison& comparison) {
+  if (!comparison.columns.empty()) print_head(stream, comparison);
+  for (size_t c = 0; c < comparison.columns.size(); ++c) {
     stream << "\n";
-    print_text(stream, measure_table(comparison, measure));
+    print_text(stream, column_table(comparison, c));
   }
   print_lines(stream, "In words", report::in_words(comparison));
   print_lines(stream, "Not as it should be", comparison.problems);
@@ -125,9 +163,16 @@ Json to_json(const Comparison& comparison) {
     json["corruption"] = comparison.corruption;
     json["severity"] = comparison.strength;
   }
+  json["columns"] = Json::array();
   json["noise_percent"] = Json::object();
-  for (size_t m = 0; m < comparison.measures.size(); ++m) {
-    json["noise_percent"][comparison.measures[m]] = or_null(comparison.noise_percent[m]);
+  for (const report::Column& column : comparison.columns) {
+    json["columns"].push_back({{"name", column.name},
+                               {"condition", condition_name(column.condition)},
+                               {"metric", column.quantity->metric},
+                               {"unit", column.quantity->unit},
+                               {"higher_is_better", column.quantity->higher_is_better},
+                               {"max_pictures", column.num_pictures}});
+    json["noise_percent"][column.name] = or_null(column.noise_percent);
   }
   json["methods"] = Json::array();
   for (const report::MethodRow& row : comparison.rows) {
@@ -137,10 +182,10 @@ Json to_json(const Comparison& comparison) {
                    {"leaks_future", row.leaks_future},
                    {comparison.unit + "_per_second", or_null(row.units_per_second)},
                    {"measures", Json::object()}};
-    for (size_t m = 0; m < comparison.measures.size(); ++m) {
-      if (!row.cells[m]) continue;
-      const report::Cell& cell = *row.cells[m];
-      method["measures"][comparison.measures[m]] = {
+    for (size_t c = 0; c < comparison.columns.size(); ++c) {
+      if (!row.cells[c]) continue;
+      const report::Cell& cell = *row.cells[c];
+      method["measures"][comparison.columns[c].name] = {
           {"values", cell.values},
           {"mean", cell.mean},
           {"deviation_percent", or_null(cell.deviation_percent)},
@@ -154,7 +199,7 @@ Json to_json(const Comparison& comparison) {
   return json;
 }
 
-/// One row for each method and measure.
+/// One row for each method and column of the comparison.
 Table flat_table(const Comparison& comparison) {
   Table table{.columns = {"measure", "method", "role", "seeds", comparison.quantity.metric,
                           "deviation_percent", "to_reference", "to_reference_low",
@@ -163,12 +208,12 @@ Table flat_table(const Comparison& comparison) {
   const auto text = [](const std::optional<double>& value) {
     return value ? fmt::format("{}", *value) : std::string();
   };
-  for (size_t m = 0; m < comparison.measures.size(); ++m) {
+  for (size_t c = 0; c < comparison.columns.size(); ++c) {
     for (const report::MethodRow& row : comparison.rows) {
-      if (!row.cells[m]) continue;
-      const report::Cell& cell = *row.cells[m];
+      if (!row.cells[c]) continue;
+      const report::Cell& cell = *row.cells[c];
       std::vector<std::string>& cells = table.rows.emplace_back();
-      cells = {comparison.measures[m],       row.name,
+      cells = {comparison.columns[c].name,   row.name,
                role_name(row.role),          seeds_text(row.seeds),
                fmt::format("{}", cell.mean), text(cell.deviation_percent)};
       for (const auto* difference : {&cell.to_reference, &cell.to_matched}) {

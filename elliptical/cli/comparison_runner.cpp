@@ -61,9 +61,10 @@ RunState state_of(const run::PlannedRun& planned, const ComparisonWork& work) {
       return !entry.second.blocks.empty();
     });
     if (!is_asked || !is_whole) continue;
-    if (!circumstances.damaged) state.lacks_clean = false;
-    if (circumstances.damaged && circumstances.strength == work.strength &&
-        circumstances.corruption == work.corruption) {
+    if (circumstances.num_pictures > 0) continue;
+    if (circumstances.condition == report::Condition::kClean) state.lacks_clean = false;
+    if (circumstances.condition == report::Condition::kDamaged &&
+        circumstances.strength == work.strength && circumstances.corruption == work.corruption) {
       state.lacks_damaged = false;
     }
   }

@@ -86,22 +86,24 @@ void add_comparison_data(const Comparison& comparison,
   DataTable perplexities({"method", "measure", "seed", "value"});
   DataTable means({"method", "measure", "value", "low", "high"});
   DataTable speeds({"method", "value"});
-  const Quantity& quantity = comparison.quantity;
   DataTable pairs({"method", "seed", "clean", "damaged"});
   DataTable pair_means(
       {"method", "clean", "clean_low", "clean_high", "damaged", "damaged_low", "damaged_high"});
   const auto place_of = [&](const char* measure) {
-    const auto& all = comparison.measures;
-    return static_cast<size_t>(std::find(all.begin(), all.end(), measure) - all.begin());
+    const auto& all = comparison.columns;
+    const auto is_it = [&](const Column& column) { return column.name == measure; };
+    return static_cast<size_t>(std::find_if(all.begin(), all.end(), is_it) - all.begin());
   };
-  const size_t clean_place = place_of("clean"), damaged_place = place_of(quantity.damaged);
+  const size_t clean_place = place_of("clean"),
+               damaged_place = place_of(comparison.quantity.damaged);
   for (const MethodRow& row : comparison.rows) {
     if (std::find(methods.begin(), methods.end(), row.name) == methods.end()) continue;
     if (row.units_per_second) speeds.add({row.name, chart_number(*row.units_per_second)});
     for (size_t m = 0; m < row.cells.size(); ++m) {
       if (!row.cells[m]) continue;
       const Cell& cell = *row.cells[m];
-      const std::string& measure = comparison.measures[m];
+      const std::string& measure = comparison.columns[m].name;
+      const Quantity& quantity = *comparison.columns[m].quantity;
       for (size_t s = 0; s < cell.values.size() && cell.values.size() <= kMaxLines; ++s) {
         perplexities.add({row.name, measure, s < row.seeds.size() ? json(row.seeds[s]) : json(),
                           chart_number(cell.values[s])});
@@ -123,6 +125,7 @@ void add_comparison_data(const Comparison& comparison,
     if (std::max(clean_place, damaged_place) >= row.cells.size()) continue;
     const std::optional<Cell>&clean = row.cells[clean_place], &damaged = row.cells[damaged_place];
     if (!clean || !damaged) continue;
+    const Quantity& quantity = comparison.quantity;
     pair_means.add({row.name, chart_number(clean->mean), low_bar(quantity, *clean),
                     high_bar(quantity, *clean), chart_number(damaged->mean),
                     low_bar(quantity, *damaged), high_bar(quantity, *damaged)});

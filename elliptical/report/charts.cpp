@@ -23,7 +23,7 @@ bool has_measure(const DataTable& table, const std::string& measure) {
 }
 
 /// Points with intervals around a line at zero. Inside or outside of the noise is told by colour
-/// and shape.
+/// and shape; triangles point away from zero.
 json difference_spec(const Quantity& quantity, const std::vector<std::string>& methods) {
   json spec = json::parse(R"json({
     "width": "container", "height": {"step": 26},
@@ -43,8 +43,11 @@ json difference_spec(const Quantity& quantity, const std::vector<std::string>& m
   colour["scale"] = {{"domain", verdicts},
                      {"range", {"var(--better)", "var(--noise)", "var(--worse)", "var(--noise)"}}};
   json shape = {{"field", "verdict"}, {"type", "nominal"}, {"legend", nullptr}};
+  const bool higher = quantity.higher_is_better;
   shape["scale"] = {{"domain", verdicts},
-                    {"range", {"triangle-left", "circle", "triangle-right", "diamond"}}};
+                    {"range",
+                     {higher ? "triangle-right" : "triangle-left", "circle",
+                      higher ? "triangle-left" : "triangle-right", "diamond"}}};
   for (const size_t layer : {1, 2}) {
     json& part = spec["layer"][layer];
     part["encoding"]["color"] = colour;
@@ -63,8 +66,8 @@ void add_differences(std::vector<Chart>& charts,
                      const std::vector<std::string>& methods,
                      const DataTable& table) {
   if (against.empty()) return;
-  for (size_t m = 0; m < comparison.measures.size(); ++m) {
-    const std::string& measure = comparison.measures[m];
+  for (size_t m = 0; m < comparison.columns.size(); ++m) {
+    const std::string& measure = comparison.columns[m].name;
     const auto rows = table.rows_where("measure", measure);
     if (std::none_of(rows.begin(), rows.end(),
                      [&](size_t row) { return table.at(row, "against") == against; })) {
@@ -74,7 +77,7 @@ void add_differences(std::vector<Chart>& charts,
                       .title = measure,
                       .text = "",
                       .tables = {"differences"},
-                      .spec = difference_spec(comparison.quantity, methods),
+                      .spec = difference_spec(*comparison.columns[m].quantity, methods),
                       .where = {{"measure", measure}, {"against", against}}});
   }
 }
@@ -213,15 +216,18 @@ ChartGroups make_charts(const Comparison& comparison,
          .tables = {"pair_means", "pairs"},
          .spec = pair_spec(comparison.quantity, methods, data.at("pair_means"))});
   }
-  for (size_t m = 0; m < comparison.measures.size(); ++m) {
-    const std::string& measure = comparison.measures[m];
+  for (size_t m = 0; m < comparison.columns.size(); ++m) {
+    const Column& column = comparison.columns[m];
+    const std::string& measure = column.name;
     if (has_pairs && (measure == "clean" || measure == comparison.quantity.damaged)) continue;
+    // Attacks and corruption errors are drawn in sections of their own.
+    if (column.condition == Condition::kAttacked || column.quantity == &kCorruptionError) continue;
     if (!has_measure(data.at("means"), measure)) continue;
     groups.perplexities.push_back({.id = "value-" + std::to_string(m),
                                    .title = measure,
                                    .text = "Ticks: seeds; bars: one standard deviation over seeds.",
                                    .tables = {"means", "perplexities"},
-                                   .spec = value_spec(comparison.quantity, methods),
+                                   .spec = value_spec(*column.quantity, methods),
                                    .where = {{"measure", measure}}});
   }
   if (const DataTable& losses = data.at("losses"); !losses.empty()) {

@@ -7,7 +7,7 @@
 
 #include "elliptical/base/controls.h"
 #include "elliptical/base/names.h"
-#include "elliptical/report/measurement.h"
+#include "elliptical/report/comparison_columns_impl.h"
 #include "elliptical/report/run_selection.h"
 
 namespace elliptical::report {
@@ -25,37 +25,11 @@ double percent(const Quantity& quantity, double difference) {
   return quantity.is_ratio ? 100 * std::expm1(difference) : difference;
 }
 
-bool is_usable(const Quantity& quantity, double value) {
-  return std::isfinite(value) && (value > 0 || !quantity.is_ratio);
-}
-
 /// Ends the labels of log.jsonl that tell speeds: "tokens_per_second".
 constexpr std::string_view kPerSecond = "_per_second";
 
-/// A run of the table with what was measured of it.
-struct MeasuredRun {
-  const RunData* run;
-  Measurements all;
-  std::array<const Measurement*, kMeasures.size()> chosen = {};  ///< null: not measured, not usable
-};
-
 /// Runs of one name, by seed.
 using Method = std::map<int64_t, MeasuredRun>;
-
-/// The circumstances that most runs were measured in, of those that may be chosen.
-template <class Allowed>
-std::optional<Circumstances> most_common(const std::vector<MeasuredRun>& runs, Allowed allowed) {
-  std::map<Circumstances, int> counts;
-  for (const MeasuredRun& run : runs) {
-    for (const auto& [circumstances, by_measure] : run.all) {
-      if (allowed(circumstances)) ++counts[circumstances];
-    }
-  }
-  if (counts.empty()) return std::nullopt;
-  return std::max_element(counts.begin(), counts.end(),
-                          [](const auto& a, const auto& b) { return a.second < b.second; })
-      ->first;
-}
 
 class Comparer {
  public:
@@ -70,14 +44,21 @@ class Comparer {
   }
 
   Comparison compare() {
-    choose_measurements();
+    ColumnChoice choice = choose_columns(runs_, options_);
+    result_.split = choice.split;
+    result_.strength = choice.strength;
+    result_.corruption = choice.corruption;
+    result_.columns = std::move(choice.columns);
+    result_.problems.insert(result_.problems.end(), choice.problems.begin(), choice.problems.end());
+    for (const Column& column : result_.columns) {
+      result_.quantity = column.quantity->is_ratio ? kPerplexity : kAccuracy;
+    }
     make_methods();
     for (MethodRow& row : result_.rows) fill_row(row);
-    for (size_t c = 0; c < columns_.size(); ++c) {
-      const auto noise = training_noise(noise_table(columns_[c]));
-      noise_.push_back(noise);
-      result_.noise_percent.push_back(
-          noise ? std::optional(percent(result_.quantity, noise->deviation)) : std::nullopt);
+    for (size_t c = 0; c < result_.columns.size(); ++c) {
+      Column& column = result_.columns[c];
+      noise_.push_back(training_noise(noise_table(c)));
+      if (noise_[c]) column.noise_percent = percent(*column.quantity, noise_[c]->deviation);
       for (MethodRow& row : result_.rows) {
         if (!row.cells[c]) continue;
         row.cells[c]->to_reference = difference(row.name, result_.reference, c);
@@ -89,11 +70,9 @@ class Comparer {
   }
 
  private:
-  void choose_measurements();
-  void choose(const std::optional<Circumstances>& circumstances, bool damaged);
   void make_methods();
   void fill_row(MethodRow& row);
-  std::vector<std::vector<std::optional<double>>> noise_table(size_t measure) const;
+  std::vector<std::vector<std::optional<double>>> noise_table(size_t column) const;
   std::optional<Difference> difference(const std::string& name,
                                        const std::string& other,
                                        size_t column);
@@ -105,67 +84,9 @@ class Comparer {
   Comparison result_;
   std::vector<MeasuredRun> runs_;
   std::map<std::string, Method> methods_;
-  std::vector<size_t> columns_;  ///< places in kMeasures
   std::vector<std::optional<TrainingNoise>> noise_;
-  bool lacks_blocks_ = false;
+  std::set<Condition> lacks_blocks_;
 };
-
-void Comparer::choose_measurements() {
-  const auto has_split = [&](const std::string& split) {
-    return most_common(runs_, [&](const Circumstances& c) { return c.split == split; }).has_value();
-  };
-  result_.split = !options_.split.empty() ? options_.split : has_split("test") ? "test" : "valid";
-  const auto clean = most_common(
-      runs_, [&](const Circumstances& c) { return c.split == result_.split && !c.damaged; });
-  const auto damaged = most_common(runs_, [&](const Circumstances& c) {
-    return c.split == result_.split && c.damaged &&
-           (!options_.strength || c.strength == *options_.strength);
-  });
-  if (damaged) {
-    result_.strength = damaged->strength;
-    result_.corruption = damaged->corruption;
-  }
-  choose(clean, false);
-  choose(damaged, true);
-  for (size_t measure = 0; measure < kMeasures.size(); ++measure) {
-    const auto has = [&](const MeasuredRun& run) { return run.chosen[measure] != nullptr; };
-    if (std::none_of(runs_.begin(), runs_.end(), has)) continue;
-    columns_.push_back(measure);
-    result_.quantity = *kMeasures[measure].quantity;
-    result_.measures.emplace_back(kMeasures[measure].name);
-  }
-}
-
-void Comparer::choose(const std::optional<Circumstances>& circumstances, bool damaged) {
-  if (!circumstances) return;
-  char strength[32];
-  std::snprintf(strength, sizeof strength, "%.6g", circumstances->strength);
-  for (MeasuredRun& run : runs_) {
-    const std::string folder = run.run->folder.string();
-    const auto found = run.all.find(*circumstances);
-    if (found == run.all.end()) {
-      const std::string damage =
-          !damaged ? ""
-          : circumstances->corruption.empty()
-              ? std::string(" --swap ") + strength
-              : " --corrupt " + circumstances->corruption + " --severity " + strength;
-      result_.problems.push_back(folder + ": is not measured on " +
-                                 (damaged ? "damaged" : "clean") +
-                                 " data as the others are (elliptical eval " + folder +
-                                 " --split " + circumstances->split + damage + " --set blocks=50)");
-      continue;
-    }
-    for (const auto& [measure, measurement] : found->second) {
-      if (is_usable(*kMeasures[measure].quantity, measurement.value)) {
-        run.chosen[measure] = &measurement;
-      } else {
-        result_.problems.push_back(folder + ": " + kMeasures[measure].metric +
-                                   " must be finite, is not (left out; train it again with a "
-                                   "lower optimizer.learning_rate)");
-      }
-    }
-  }
-}
 
 void Comparer::make_methods() {
   for (MeasuredRun& run : runs_) methods_[run.run->name].emplace(run.run->seed, std::move(run));
@@ -219,16 +140,16 @@ void Comparer::fill_row(MethodRow& row) {
     std::sort(speeds.begin(), speeds.end());
     row.units_per_second = quantile(speeds, 0.5);
   }
-  for (const size_t measure : columns_) {
+  for (size_t c = 0; c < result_.columns.size(); ++c) {
     Cell cell;
     std::vector<double> levels;
-    const Quantity& quantity = result_.quantity;
+    const Quantity& quantity = *result_.columns[c].quantity;
     for (const auto& [seed, run] : methods_.at(row.name)) {
-      if (run.chosen[measure] == nullptr) {
+      if (run.chosen[c] == nullptr) {
         cell.values.push_back(std::nan(""));
         continue;
       }
-      cell.values.push_back(run.chosen[measure]->value);
+      cell.values.push_back(run.chosen[c]->value);
       levels.push_back(level(quantity, cell.values.back()));
     }
     if (levels.empty()) {
@@ -243,7 +164,7 @@ void Comparer::fill_row(MethodRow& row) {
   }
 }
 
-std::vector<std::vector<std::optional<double>>> Comparer::noise_table(size_t measure) const {
+std::vector<std::vector<std::optional<double>>> Comparer::noise_table(size_t column) const {
   std::set<int64_t> seeds;
   for (const auto& [name, method] : methods_) {
     for (const auto& [seed, run] : method) seeds.insert(seed);
@@ -253,10 +174,10 @@ std::vector<std::vector<std::optional<double>>> Comparer::noise_table(size_t mea
     auto& row = table.emplace_back();
     for (const int64_t seed : seeds) {
       const auto run = method.find(seed);
-      const bool is_there = run != method.end() && run->second.chosen[measure] != nullptr;
-      row.push_back(is_there
-                        ? std::optional(level(result_.quantity, run->second.chosen[measure]->value))
-                        : std::nullopt);
+      const bool is_there = run != method.end() && run->second.chosen[column] != nullptr;
+      row.push_back(is_there ? std::optional(level(*result_.columns[column].quantity,
+                                                   run->second.chosen[column]->value))
+                             : std::nullopt);
     }
   }
   return table;
@@ -266,28 +187,28 @@ std::optional<Difference> Comparer::difference(const std::string& name,
                                                const std::string& other,
                                                size_t column) {
   if (other.empty() || name == other) return std::nullopt;
-  const size_t measure = columns_[column];
+  const Quantity& quantity = *result_.columns[column].quantity;
   std::vector<std::pair<const Measurement*, const Measurement*>> pairs;
   double sum = 0;
   const Method& others = methods_.at(other);
   for (const auto& [seed, run] : methods_.at(name)) {
     const auto paired = others.find(seed);
     if (paired == others.end()) continue;
-    const Measurement *a = run.chosen[measure], *b = paired->second.chosen[measure];
+    const Measurement *a = run.chosen[column], *b = paired->second.chosen[column];
     if (a == nullptr || b == nullptr) continue;
-    sum += level(result_.quantity, a->value) - level(result_.quantity, b->value);
+    sum += level(quantity, a->value) - level(quantity, b->value);
     pairs.emplace_back(a, b);
   }
   if (pairs.empty()) return std::nullopt;
   const auto num_seeds = static_cast<int64_t>(pairs.size());
   const double mean = sum / static_cast<double>(num_seeds);
-  const auto shown = [&](double value) { return percent(result_.quantity, value); };
+  const auto shown = [&](double value) { return percent(quantity, value); };
   Difference result{.percent = shown(mean), .num_seeds = num_seeds};
   if (num_seeds < 2 || !noise_[column]) return result;
   const auto blocks = block_differences(pairs);
-  lacks_blocks_ |= !blocks;
+  if (!blocks) lacks_blocks_.insert(result_.columns[column].condition);
   const RandomKey key =
-      RandomKey(options_.seed).derive(kMeasures[measure].name).derive(name).derive(other);
+      RandomKey(options_.seed).derive(result_.columns[column].name).derive(name).derive(other);
   const Interval levels = difference_interval(mean, num_seeds, *noise_[column],
                                               blocks.value_or(std::vector<BlockDifference>()),
                                               options_.num_replicates, key);
@@ -347,10 +268,16 @@ void Comparer::note_gaps() {
     result_.problems.push_back(std::string(control) + ": is missing, without it " + reason +
                                " (elliptical compare RECIPE --run DIR trains it)");
   }
-  if (lacks_blocks_) {
-    result_.problems.emplace_back(
+  if (!lacks_blocks_.empty()) {
+    std::vector<std::string> advice;
+    if (lacks_blocks_.erase(Condition::kAttacked) > 0) {
+      advice.emplace_back("attack again with --eval-set blocks=50");
+    }
+    if (!lacks_blocks_.empty()) advice.emplace_back("measure again with --set blocks=50");
+    result_.problems.push_back(
         "intervals: some cover the noise of training only, because there are no records of parts "
-        "of the data (measure again with --set blocks=50)");
+        "of the data (" +
+        join(advice) + ")");
   }
 }
 

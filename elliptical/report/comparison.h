@@ -4,7 +4,8 @@
 // measured on? Runs of equal seed are paired: same data order, same initial weights where shapes
 // agree. With y[a,s] the log-perplexity of method a and seed s, or its accuracy in percent, the
 // difference of two methods is the mean over the seeds that both have of y[a,s] - y[b,s], printed
-// in percent of perplexity, or in points of accuracy (quantity.h).
+// in percent of perplexity, or in points of accuracy (quantity.h). Columns are what was measured:
+// clean data, damaged data, and each attack that at least two methods have been measured under.
 //
 // Its interval covers seeds and data together, because an interval over blocks of data alone
 // excludes zero even for two trainings of the same model. With a few seeds the spread of one pair
@@ -24,8 +25,7 @@
 #include <string>
 #include <vector>
 
-#include "elliptical/report/quantity.h"
-#include "elliptical/report/run_data.h"
+#include "elliptical/report/measurement.h"
 #include "elliptical/report/statistics.h"
 
 namespace elliptical::report {
@@ -40,7 +40,17 @@ struct Difference {
   std::optional<Interval> interval;  ///< absent with one seed
 };
 
-/// One of the things measured of every run: kMeasures.
+/// One of the things measured of every run.
+struct Column {
+  std::string name;   ///< "clean", "pgd, eps 1/255"; no two have the same
+  std::string place;  ///< the same in a sentence: "on clean text", "under pgd (eps 1/255)"
+  const Quantity* quantity = &kPerplexity;
+  Condition condition = Condition::kClean;
+  int64_t num_pictures = 0;             ///< only the first so many; 0: all
+  std::optional<double> noise_percent;  ///< of one training, in percent or points; absent with one
+                                        ///< seed
+};
+
 struct Cell {
   std::vector<double> values;               ///< in the order of `MethodRow::seeds`
   double mean = 0;                          ///< geometric where differences are ratios
@@ -52,33 +62,37 @@ struct MethodRow {
   std::string name;
   Role role = Role::kMethod;
   std::vector<int64_t> seeds;
-  std::vector<std::optional<Cell>> cells;  ///< like Comparison::measures
+  std::vector<std::optional<Cell>> cells;  ///< like Comparison::columns
   std::optional<double> units_per_second;
   bool leaks_future = false;
 };
 
 struct Comparison {
   std::string task, data, split;
-  Quantity quantity = kPerplexity;
+  Quantity quantity = kPerplexity;    ///< of clean data; most columns are of it
   std::string unit = "tokens";        ///< that the speed of training is counted in
   double strength = 0;                ///< of damaged data; 0 when nothing was measured on them
   std::string corruption;             ///< of pictures: which
-  std::vector<std::string> measures;  ///< names of the columns
+  std::vector<Column> columns;        ///< clean, damaged, attacked as first recorded
   std::string reference;              ///< name of the method that others are compared with
   std::string matched;                ///< name of the matched constant, empty when there is none
   std::vector<MethodRow> rows;        ///< reference first, then methods, then controls
-  /// Noise of one training per measure, in percent or points; absent with one seed.
-  std::vector<std::optional<double>> noise_percent;
   std::vector<std::string> problems;  ///< what could not be compared, and what to do about it
 };
 
 struct ComparisonOptions {
   std::string reference = "softmax";  ///< the first method when there is none of this name
   std::string split;                  ///< empty: test where it was measured, else validation
-  std::optional<double> strength;     ///< absent: the one that most runs were measured with
+  /// Of damaged data; absent: as most runs were measured.
+  std::optional<double> strength;
+  std::optional<std::string> corruption;
+  std::optional<int64_t> num_pictures;  ///< 0, or as many as there are: all
   int64_t num_replicates = 10000;
   uint64_t seed = 1;
 };
+
+/// Attacks that have columns, at most.
+inline constexpr size_t kMaxAttackColumns = 24;
 
 /// The finished runs of one task on one data set; others are named in `problems`.
 Comparison compare_runs(const std::vector<RunData>& runs, const ComparisonOptions& options = {});

@@ -24,21 +24,13 @@ std::string range_text(const Quantity& quantity, const Difference& difference) {
          " " + quantity.unit + ", " + std::to_string(difference.num_seeds) + " seeds";
 }
 
-/// "on clean text", "on corrupted pictures"
-std::string place_text(const Comparison& comparison, size_t m) {
-  const std::string& measure = comparison.measures[m];
-  if (measure == "clean targets, swapped text") return "on clean targets in swapped text";
-  if (measure == "swapped targets") return "on swapped targets";
-  return "on " + measure + " " + comparison.quantity.data;
-}
-
 /// "elliptical is 0.39 % better than softmax on clean text, within the noise (-1.03 to +0.24 %, 3
 /// seeds)."
 std::string difference_sentence(const std::string& name,
                                 const Difference& difference,
                                 const std::string& other,
-                                const Quantity& quantity,
-                                const std::string& place) {
+                                const Column& column) {
+  const Quantity& quantity = *column.quantity;
   const std::string size = number(std::abs(difference.percent), "%.2f"), unit = quantity.unit;
   const std::string result =
       name +
@@ -46,7 +38,7 @@ std::string difference_sentence(const std::string& name,
            ? " equals " + other + " to 0.01 " + unit
            : " is " + size + " " + unit +
                  (quantity.is_gain(difference.percent) ? " better" : " worse") + " than " + other) +
-      " " + place;
+      " " + column.place;
   if (!difference.interval) return result + " (one seed).";
   return result +
          (difference.interval->excludes_zero() ? ", outside the noise (" : ", within the noise (") +
@@ -65,41 +57,40 @@ bool is_decided(const std::optional<Difference>& difference) {
 }
 
 void add_methods(const Comparison& comparison, size_t m, std::vector<std::string>& words) {
-  const Quantity& quantity = comparison.quantity;
-  const std::string place = place_text(comparison, m);
+  const Column& column = comparison.columns[m];
   for (const MethodRow& row : comparison.rows) {
     if (row.role != Role::kMethod || !row.cells[m]) continue;
     const Cell& cell = *row.cells[m];
     if (cell.to_reference) {
       words.push_back(
-          difference_sentence(row.name, *cell.to_reference, comparison.reference, quantity, place));
+          difference_sentence(row.name, *cell.to_reference, comparison.reference, column));
     }
     if (cell.to_matched) {
-      words.push_back(
-          difference_sentence(row.name, *cell.to_matched, comparison.matched, quantity, place));
+      words.push_back(difference_sentence(row.name, *cell.to_matched, comparison.matched, column));
     }
     const bool is_gain =
-        is_decided(cell.to_reference) && quantity.is_gain(cell.to_reference->percent);
+        is_decided(cell.to_reference) && column.quantity->is_gain(cell.to_reference->percent);
     if (is_gain && cell.to_matched && cell.to_matched->interval && !is_decided(cell.to_matched)) {
-      words.push_back("What " + row.name + " gains " + place +
+      words.push_back("What " + row.name + " gains " + column.place +
                       " can not be told apart from what a constant temperature gains.");
     }
   }
 }
 
 void add_controls(const Comparison& comparison, size_t m, std::vector<std::string>& words) {
+  const Column& column = comparison.columns[m];
   std::vector<std::string> outside, within;
   for (const MethodRow& row : comparison.rows) {
     if (row.role != Role::kControl || row.name == kNullTwin || !row.cells[m]) continue;
     const auto& difference = row.cells[m]->to_reference;
     if (!difference || !difference->interval) continue;
     if (is_decided(difference)) {
-      outside.push_back(row.name + " (" + range_text(comparison.quantity, *difference) + ")");
+      outside.push_back(row.name + " (" + range_text(*column.quantity, *difference) + ")");
     } else {
       within.push_back(row.name);
     }
   }
-  const std::string against = "against " + comparison.reference + " " + place_text(comparison, m);
+  const std::string against = "against " + comparison.reference + " " + column.place;
   if (!outside.empty()) {
     words.push_back("Controls outside the noise " + against + ": " + join(outside) + ".");
   }
@@ -110,10 +101,10 @@ void add_controls(const Comparison& comparison, size_t m, std::vector<std::strin
 
 void add_noise(const Comparison& comparison, std::vector<std::string>& words) {
   std::vector<std::string> parts;
-  for (size_t m = 0; m < comparison.measures.size(); ++m) {
-    if (!comparison.noise_percent[m]) continue;
-    parts.push_back(number(*comparison.noise_percent[m], "%.2f ") + comparison.quantity.unit + " " +
-                    place_text(comparison, m));
+  for (const Column& column : comparison.columns) {
+    if (!column.noise_percent) continue;
+    parts.push_back(number(*column.noise_percent, "%.2f ") + column.quantity->unit + " " +
+                    column.place);
   }
   if (parts.empty()) return;
   words.push_back("One training varies by " + join(parts) +
@@ -125,14 +116,14 @@ void add_floor(const Comparison& comparison, std::vector<std::string>& words) {
   const MethodRow* twin = find_row(comparison, kNullTwin);
   if (twin == nullptr) return;
   std::vector<std::string> parts, outside;
-  for (size_t m = 0; m < comparison.measures.size(); ++m) {
+  for (size_t m = 0; m < comparison.columns.size(); ++m) {
     if (!twin->cells[m] || !twin->cells[m]->to_matched) continue;
     const Difference& difference = *twin->cells[m]->to_matched;
-    const std::string place = place_text(comparison, m);
-    parts.push_back(percent_text(difference.percent) + " " + comparison.quantity.unit + " " +
-                    place);
+    const Column& column = comparison.columns[m];
+    parts.push_back(percent_text(difference.percent) + " " + column.quantity->unit + " " +
+                    column.place);
     if (is_decided(difference)) {
-      outside.push_back(place + " (" + range_text(comparison.quantity, difference) + ")");
+      outside.push_back(column.place + " (" + range_text(*column.quantity, difference) + ")");
     }
   }
   if (parts.empty()) return;
@@ -152,7 +143,7 @@ std::string percent_text(double percent) {
 
 std::vector<std::string> in_words(const Comparison& comparison) {
   std::vector<std::string> words;
-  if (comparison.rows.empty() || comparison.measures.empty()) {
+  if (comparison.rows.empty() || comparison.columns.empty()) {
     return {"There is nothing to compare: no finished run has been measured."};
   }
   if (comparison.rows.size() == 1) {
@@ -186,7 +177,7 @@ std::vector<std::string> in_words(const Comparison& comparison) {
                     " sees future tokens through its metric: its perplexity is not that of a "
                     "language model.");
   }
-  for (size_t m = 0; m < comparison.measures.size(); ++m) {
+  for (size_t m = 0; m < comparison.columns.size(); ++m) {
     add_methods(comparison, m, words);
     add_controls(comparison, m, words);
   }

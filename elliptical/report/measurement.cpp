@@ -2,13 +2,17 @@
 #include "elliptical/report/measurement.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <cstdio>
-#include <optional>
+#include <sstream>
+
+#include "elliptical/report/escape.h"
 
 namespace elliptical::report {
 namespace {
 
-constexpr std::array kReading = {"data", "method", "window", "columns", "stride", "max_pictures"};
+constexpr std::array kReading = {"data", "method", "window", "columns", "stride"};
 constexpr std::array kDamage = {"perturbation", "profile", "swap_seed", "swap_unit",
                                 "corruption_seed"};
 
@@ -28,20 +32,21 @@ int64_t step_of(const Record& record) {
 
 bool is_block(const Record& record) { return record.labels.contains("block"); }
 
-/// Whether the data were damaged; nothing where something else was done to them, by an attack for
-/// instance.
-std::optional<bool> is_damaged(const Record& record) {
+/// Nothing where something else was done to the data.
+std::optional<Condition> condition_of(const Record& record) {
   const std::string perturbation = label_text(record, "perturbation");
-  if (perturbation == "none") return false;
-  if (perturbation == "word_swap" || perturbation == "corruption") return true;
+  const bool is_attack = label_text(record, "source") == "attack";
+  if (perturbation == "none") return is_attack ? Condition::kAttacked : Condition::kClean;
+  if (is_attack) return std::nullopt;
+  if (perturbation == "word_swap" || perturbation == "corruption") return Condition::kDamaged;
   return std::nullopt;
 }
 
 /// The place in kMeasures that a record belongs to; kMeasures.size(): none.
-size_t measure_of(const Record& record, bool damaged) {
+size_t measure_of(const Record& record, Condition condition) {
   const std::string targets = is_block(record) ? label_text(record, "targets") : "";
   const auto* found = std::find_if(kMeasures.begin(), kMeasures.end(), [&](const Measure& measure) {
-    if (measure.damaged != damaged) return false;
+    if (measure.condition != condition) return false;
     return is_block(record) ? record.metric == measure.block_metric && targets == measure.targets
                             : record.metric == measure.metric;
   });
@@ -78,17 +83,81 @@ std::string label_text(const Record& record, const std::string& name) {
 Circumstances circumstances_of(const Record& record) {
   Circumstances result{
       .split = label_text(record, "split"),
-      .damaged = is_damaged(record).value_or(true),
+      .condition = condition_of(record).value_or(Condition::kDamaged),
       .strength = number_label(record, "swap_rate") + number_label(record, "severity"),
+      .num_pictures = static_cast<int64_t>(number_label(record, "max_pictures")),
       .corruption = label_text(record, "corruption")};
   for (const char* name : kReading) result.reading += label_text(record, name) + "|";
-  for (const char* name : kDamage) result.damage += label_text(record, name) + "|";
+  if (result.condition != Condition::kAttacked) {
+    for (const char* name : kDamage) result.damage += label_text(record, name) + "|";
+    return result;
+  }
+  result.num_pictures =
+      is_block(record) ? static_cast<int64_t>(number_label(record, "pictures")) : record.count;
+  result.attack = {.name = label_text(record, "attack"),
+                   .eps = number_label(record, "eps"),
+                   .profile = label_text(record, "profile"),
+                   .metric_gradient = label_text(record, "metric_gradient"),
+                   .options = label_text(record, "attack_options"),
+                   .seed = record.labels.contains("attack_seed")
+                               ? static_cast<int64_t>(number_label(record, "attack_seed"))
+                               : 1};
   return result;
 }
 
+std::string eps_text(double eps) {
+  char text[32];
+  const double steps = std::round(255 * eps);
+  if (steps > 0 && std::abs(255 * eps - steps) <= 1e-9 * steps) {
+    std::snprintf(text, sizeof text, "%.0f/255", steps);
+  } else {
+    std::snprintf(text, sizeof text, "%.4g", eps);
+  }
+  return text;
+}
+
+std::string measuring_command(const Circumstances& circumstances, const std::string& folder) {
+  char number[32];
+  const bool is_attack = circumstances.condition == Condition::kAttacked;
+  std::string command =
+      (is_attack ? "elliptical attack " : "elliptical eval ") + shell_word(folder);
+  const auto add = [&](const std::string& flag, const std::string& value) {
+    command += " --" + flag + " " + shell_word(value);
+  };
+  const std::string set = is_attack ? "eval-set" : "set";
+  const AttackKind& attack = circumstances.attack;
+  const bool is_mean = attack.name == "individual-mean";
+  if (is_attack) {
+    add("attack", is_mean ? "apgd-ce,apgd-t,fab-t,square" : attack.name);
+    const bool is_fraction = attack.eps > 0 && std::round(255 * attack.eps) / 255 == attack.eps;
+    add("eps",
+        is_fraction
+            ? eps_text(attack.eps)
+            : std::string(number, std::to_chars(number, number + sizeof number, attack.eps).ptr));
+    if (attack.profile != "strict") add("profile", attack.profile);
+    if ((attack.metric_gradient == "through") != (attack.profile == "strict")) {
+      add("metric-gradient", attack.metric_gradient);
+    }
+    if (attack.seed != 1) add("seed", std::to_string(attack.seed));
+    std::istringstream options(attack.options);
+    for (std::string option; options >> option;) add("set", attack.name + "." + option);
+  }
+  add("split", circumstances.split);
+  if (circumstances.condition == Condition::kDamaged) {
+    std::snprintf(number, sizeof number, "%.6g", circumstances.strength);
+    if (!circumstances.corruption.empty()) add("corrupt", circumstances.corruption);
+    add(circumstances.corruption.empty() ? "swap" : "severity", number);
+  }
+  if (circumstances.num_pictures > 0) {
+    add(set, "max_pictures=" + std::to_string(circumstances.num_pictures));
+  }
+  add(set, "blocks=50");
+  return command;
+}
+
 bool is_clean_measure(const Record& record) {
-  return is_damaged(record) == false && !is_block(record) &&
-         measure_of(record, false) != kMeasures.size();
+  return condition_of(record) == Condition::kClean && !is_block(record) &&
+         measure_of(record, Condition::kClean) != kMeasures.size();
 }
 
 int64_t last_measured_step(const RunData& run) {
@@ -103,17 +172,20 @@ Measurements measurements_at(const RunData& run, int64_t step) {
       std::find_if(run.records.begin(), run.records.end(),
                    [](const Record& record) { return label_text(record, "source") != "eval"; });
   Measurements result;
-  for (const Record& record : run.records) {
-    const std::optional<bool> damaged = is_damaged(record);
+  for (size_t i = 0; i < run.records.size(); ++i) {
+    const Record& record = run.records[i];
+    const std::optional<Condition> condition = condition_of(record);
     const bool is_average = record.labels.contains("weights");  // of the weights of many steps
-    if (step_of(record) != step || !damaged || is_average) continue;
-    const size_t measure = measure_of(record, *damaged);
+    if (step_of(record) != step || !condition || is_average) continue;
+    const size_t measure = measure_of(record, *condition);
     if (measure == kMeasures.size()) continue;
     if (of_training != run.records.end() &&
         label_text(record, "metric_scope") != label_text(*of_training, "metric_scope")) {
       continue;
     }
-    Measurement& measurement = result[circumstances_of(record)][measure];
+    Measurement& measurement = result[circumstances_of(record)]
+                                   .try_emplace(measure, Measurement{.place = i})
+                                   .first->second;
     if (is_block(record)) {
       add_block(measurement,
                 {static_cast<int64_t>(number_label(record, "block")), record.value, record.count});

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,51 +15,75 @@
 
 namespace elliptical::report {
 
-/// A column of a comparison.
+/// What was done to the data: nothing, words swapped or pictures corrupted, pictures attacked.
+enum class Condition { kClean, kDamaged, kAttacked };
+
+/// What is measured: a column of a comparison in given circumstances.
 struct Measure {
-  const char* name;
+  const char* name;  ///< of the column; an attack has a name of its own
   const Quantity* quantity;
   const char* metric;        ///< of its records
   const char* block_metric;  ///< of its blocks
   const char* targets;       ///< label of its blocks; empty: they have none
-  bool damaged;              ///< text with swapped words, corrupted pictures
+  Condition condition;
 };
 inline constexpr std::array kMeasures = {
-    Measure{"clean", &kPerplexity, "perplexity", "block_nll", "all", false},
-    Measure{"swapped", &kPerplexity, "perplexity", "block_nll", "all", true},
+    Measure{"clean", &kPerplexity, "perplexity", "block_nll", "all", Condition::kClean},
+    Measure{"swapped", &kPerplexity, "perplexity", "block_nll", "all", Condition::kDamaged},
     Measure{"clean targets, swapped text", &kPerplexity, "perplexity_clean_targets", "block_nll",
-            "clean", true},
+            "clean", Condition::kDamaged},
     Measure{"swapped targets", &kPerplexity, "perplexity_swapped_targets", "block_nll", "swapped",
-            true},
-    Measure{"clean", &kAccuracy, "accuracy", "block_accuracy", "", false},
-    Measure{"corrupted", &kAccuracy, "accuracy", "block_accuracy", "", true},
+            Condition::kDamaged},
+    Measure{"clean", &kAccuracy, "accuracy", "block_accuracy", "", Condition::kClean},
+    Measure{"corrupted", &kAccuracy, "accuracy", "block_accuracy", "", Condition::kDamaged},
+    Measure{"mCE", &kCorruptionError, "mce", "block_mce", "", Condition::kDamaged},
+    Measure{"attacked", &kAccuracy, "robust_accuracy", "block_robust_accuracy", "",
+            Condition::kAttacked},
 };
 
 /// One of the equal parts of the data; parts without a target are left out.
 struct Block {
   int64_t index = 0;
-  double value = 0;  ///< mean of -log p, or accuracy
+  double value = 0;  ///< mean of -log p, accuracy or error
   int64_t count = 0;
 };
 
 struct Measurement {
   double value = 0;
   int64_t count = 0;          ///< targets
+  size_t place = 0;           ///< among the records of the run, where it was first recorded
   std::vector<Block> blocks;  ///< all of the data, or none
+};
+
+/// Which attack; docs/attacks.md says what its parts mean.
+struct AttackKind {
+  std::string name;
+  double eps = 0;
+  std::string profile, metric_gradient, options;
+  int64_t seed = 0;
+  auto operator<=>(const AttackKind&) const = default;
 };
 
 /// What was measured, and on what: data, split, how they were read, what was done to them.
 struct Circumstances {
   std::string split;
-  bool damaged = false;
-  double strength = 0;     ///< of the damage: rate of swapped words, severity (0: all of them)
-  std::string reading;     ///< data and how they were read, as one text
-  std::string corruption;  ///< of pictures: which ones
-  std::string damage;      ///< what else is known about the damage
+  Condition condition = Condition::kClean;
+  double strength = 0;       ///< of the damage: rate of swapped words, severity (0: all of them)
+  std::string reading;       ///< data and how they were read, as one text
+  int64_t num_pictures = 0;  ///< only the first so many; 0: all. Of an attack always their number
+  std::string corruption;    ///< of pictures: which ones
+  std::string damage;        ///< what else is known about the damage
+  AttackKind attack;
   auto operator<=>(const Circumstances&) const = default;
 };
 
 Circumstances circumstances_of(const Record& record);
+
+/// The command that measures a run in these circumstances, with parts of the data recorded apart.
+std::string measuring_command(const Circumstances& circumstances, const std::string& folder);
+
+/// "1/255", "0.01"
+std::string eps_text(double eps);
 
 /// Whether it is one of the numbers that runs are compared by, on undamaged data.
 bool is_clean_measure(const Record& record);
@@ -67,8 +92,8 @@ bool is_clean_measure(const Record& record);
 using Measurements = std::map<Circumstances, std::map<size_t, Measurement>>;
 
 /// The measurements of a run after `step`. A later record of the same thing takes the place of an
-/// earlier one. Evaluations with another scope of the metric than the trained one, and those of an
-/// average of weights, are left out.
+/// earlier one. Evaluations with another scope of the metric than the trained one, those of an
+/// average of weights, and attacks on damaged data are left out.
 Measurements measurements_at(const RunData& run, int64_t step);
 
 /// A label as text, whatever its type; "" when it is absent.

@@ -16,9 +16,9 @@ namespace {
 
 using nlohmann::json;
 
-const std::set<std::string> kInCharts = {"block_accuracy",   "block_nll",
-                                         "class_accuracy",   "metric_head_anisotropy",
-                                         "metric_head_mean", "metric_profile"};
+const std::set<std::string> kInCharts = {
+    "block_accuracy", "block_mce",        "block_nll",      "block_robust_accuracy",
+    "class_accuracy", "metric_head_mean", "metric_profile", "metric_head_anisotropy"};
 
 std::string text_of(const LabelValue& value) {
   if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";

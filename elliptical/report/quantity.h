@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // What the methods of a comparison are compared by. Perplexities are compared as ratios, in
-// percent; accuracies, which are percent themselves, as differences, in points.
+// percent; accuracies and corruption errors, which are percent themselves, as differences, in
+// points.
 #pragma once
 
 namespace elliptical::report {
@@ -28,5 +29,11 @@ inline constexpr Quantity kAccuracy{.metric = "accuracy",
                                     .damaged = "corrupted",
                                     .is_ratio = false,
                                     .higher_is_better = true};
+inline constexpr Quantity kCorruptionError{.metric = "mCE",
+                                           .unit = "points",
+                                           .data = "pictures",
+                                           .damaged = "corrupted",
+                                           .is_ratio = false,
+                                           .higher_is_better = false};
 
 }  // namespace elliptical::report

@@ -48,29 +48,37 @@ std::string percent_text(double percent) {
   return (percent > 0 ? "+" : "") + text;
 }
 
-std::string difference_text(const Difference& difference) {
+/// The mark points to where the difference lies, the colour says whether that is better.
+std::string difference_text(const Difference& difference, const Quantity& quantity) {
   if (!difference.interval)
     return "<span class=\"noise\">" + percent_text(difference.percent) + "</span>";
-  const bool outside = difference.interval->excludes_zero(), better = difference.percent < 0;
-  const char* css = !outside ? "noise" : better ? "better" : "worse";
-  const char* mark = !outside ? "&#9675;" : better ? "&#9664;" : "&#9654;";
+  const bool outside = difference.interval->excludes_zero();
+  const char* css = !outside ? "noise" : quantity.is_gain(difference.percent) ? "better" : "worse";
+  const char* mark = !outside ? "&#9675;" : difference.percent < 0 ? "&#9664;" : "&#9654;";
   return std::string("<span class=\"") + css + "\">" + mark + " " +
          percent_text(difference.percent) + " [" + percent_text(difference.interval->low) + ", " +
          percent_text(difference.interval->high) + "]</span>";
 }
 
-std::string cell_html(const std::optional<Cell>& cell, const Comparison& comparison) {
+/// "&thinsp;%", " points"
+std::string unit_text(const Quantity& quantity) {
+  return (quantity.is_ratio ? "&thinsp;" : " ") + std::string(quantity.unit);
+}
+
+std::string cell_html(const std::optional<Cell>& cell,
+                      const Quantity& quantity,
+                      const Comparison& comparison) {
   if (!cell) return "<td>&ndash;</td><td>&ndash;</td>";
   std::string html = "<td>" + number_text(cell->mean, 4);
   if (cell->deviation_percent) {
     html += "<span class=\"second\">&plusmn; " + number_text(*cell->deviation_percent, 2) +
-            "&thinsp;%</span>";
+            unit_text(quantity) + "</span>";
   }
   html += "</td><td>";
-  html += cell->to_reference ? difference_text(*cell->to_reference) : "&ndash;";
+  html += cell->to_reference ? difference_text(*cell->to_reference, quantity) : "&ndash;";
   if (cell->to_matched) {
     html += "<span class=\"second\">to " + escape_html(comparison.matched) + ": " +
-            difference_text(*cell->to_matched) + "</span>";
+            difference_text(*cell->to_matched, quantity) + "</span>";
   }
   return html + "</td>";
 }
@@ -85,13 +93,13 @@ std::string table(const Comparison& comparison) {
       "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
       "aria-label=\"Comparison\"><table>\n<thead><tr>"
       "<th rowspan=\"2\" scope=\"col\">method</th><th rowspan=\"2\" scope=\"col\">seeds</th>";
-  for (const std::string& measure : comparison.measures) {
-    html += "<th colspan=\"2\" scope=\"colgroup\">" + escape_html(measure) + "</th>";
+  for (const Column& column : comparison.columns) {
+    html += "<th colspan=\"2\" scope=\"colgroup\">" + escape_html(column.name) + "</th>";
   }
   html += "<th rowspan=\"2\" scope=\"col\">" + escape_html(comparison.unit) + "/s</th></tr>\n<tr>";
-  for (size_t i = 0; i < comparison.measures.size(); ++i) {
-    html += std::string("<th scope=\"col\">") + comparison.quantity.metric +
-            "</th><th scope=\"col\">difference, " + comparison.quantity.unit + "</th>";
+  for (const Column& column : comparison.columns) {
+    html += std::string("<th scope=\"col\">") + column.quantity->metric +
+            "</th><th scope=\"col\">difference, " + column.quantity->unit + "</th>";
   }
   html += "</tr></thead>\n<tbody>\n";
   for (size_t i = 0; i < std::min(comparison.rows.size(), kMaxRows); ++i) {
@@ -101,7 +109,9 @@ std::string table(const Comparison& comparison) {
             "</span>" + role_tag(row.role);
     if (row.leaks_future) html += "<span class=\"tag worse\">&#9888; sees the future</span>";
     html += "</th><td>" + std::to_string(row.seeds.size()) + "</td>";
-    for (const std::optional<Cell>& cell : row.cells) html += cell_html(cell, comparison);
+    for (size_t c = 0; c < row.cells.size(); ++c) {
+      html += cell_html(row.cells[c], *comparison.columns[c].quantity, comparison);
+    }
     html += "<td>" + (row.units_per_second ? number_text(*row.units_per_second, 3) : "&ndash;") +
             "</td></tr>\n";
   }
@@ -115,13 +125,28 @@ std::string table(const Comparison& comparison) {
 
 std::string noise_text(const Comparison& comparison) {
   std::string text;
-  for (size_t m = 0; m < comparison.noise_percent.size(); ++m) {
-    if (!comparison.noise_percent[m]) continue;
-    text += (text.empty() ? " Noise of one training: " : "; ") +
-            escape_html(comparison.measures[m]) + " " +
-            number_text(*comparison.noise_percent[m], 2) + "&thinsp;%";
+  for (const Column& column : comparison.columns) {
+    if (!column.noise_percent) continue;
+    text += (text.empty() ? " Noise of one training: " : "; ") + escape_html(column.name) + " " +
+            number_text(*column.noise_percent, 2) + unit_text(*column.quantity);
   }
   return text.empty() ? "" : text + ".";
+}
+
+/// What the table of a comparison shows, and which way is better.
+std::string table_lead(const Comparison& comparison, const std::string& reference) {
+  const Quantity& quantity = comparison.quantity;
+  std::string text =
+      std::string(quantity.is_ratio ? "Perplexity of each method (geometric mean over seeds)"
+                                    : "Accuracy of each method (mean over seeds, percent)") +
+      ", and its difference to " + reference + " in " +
+      (quantity.is_ratio ? "percent" : quantity.unit) + " over the seeds that both have. " +
+      (quantity.higher_is_better ? "Higher" : "Lower") + " is better.";
+  const auto is_error = [](const Column& column) { return column.quantity == &kCorruptionError; };
+  if (std::any_of(comparison.columns.begin(), comparison.columns.end(), is_error)) {
+    text += " mCE is the mean corruption error, AlexNet = 100: lower is better.";
+  }
+  return text;
 }
 
 }  // namespace
@@ -176,11 +201,11 @@ std::string comparison_section(const Comparison& comparison, const ChartGroups& 
   const std::string reference = escape_html(comparison.reference);
   std::string content = table(comparison);
   content +=
-      "<p class=\"legend\"><span class=\"better\">&#9664; better</span>, <span "
-      "class=\"worse\">&#9654; worse</span> by "
-      "more than the noise; <span class=\"noise\">&#9675; inside the noise</span>. In brackets the "
-      "middle 95&thinsp;% "
-      "over seeds and text; &plusmn; is the standard deviation over seeds." +
+      "<p class=\"legend\">&#9664; lower, &#9654; higher by more than the noise, which is <span "
+      "class=\"better\">better</span> or <span class=\"worse\">worse</span>; <span "
+      "class=\"noise\">&#9675; inside the noise</span>. In brackets the middle 95&thinsp;% over "
+      "seeds and " +
+      std::string(comparison.quantity.data) + "; &plusmn; is the standard deviation over seeds." +
       noise_text(comparison) + "</p>\n";
   if (!charts.differences.empty()) {
     content += "<h3 style=\"margin:1.6rem 0 .8rem\">Difference to " + reference + "</h3>\n" +
@@ -190,10 +215,7 @@ std::string comparison_section(const Comparison& comparison, const ChartGroups& 
     content += "<h3 style=\"margin:1.6rem 0 .8rem\">Difference to " +
                escape_html(comparison.matched) + "</h3>\n" + grid(charts.to_matched);
   }
-  return section("Comparison",
-                 "Perplexity of each method (geometric mean over seeds), and its difference to " +
-                     reference + " in percent over the seeds that both have. Lower is better.",
-                 content);
+  return section("Comparison", table_lead(comparison, reference), content);
 }
 
 std::string chart_section(const std::string& title,

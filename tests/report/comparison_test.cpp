@@ -13,6 +13,9 @@ namespace {
 
 using test::has_line;
 using test::Lines;
+using test::measures_of;
+using test::picture_run;
+using test::row_of;
 
 /// Clean log-perplexities of the seeds 1, 2, ... of a method.
 struct Values {
@@ -38,13 +41,6 @@ const std::vector<Values> kMethods = {{"elliptical", {3.99, 4.08, 3.92}},
                                       {"null twin", {3.992, 4.0805, 3.922}},
                                       {"softmax", {4.00, 4.10, 3.93}}};
 
-const MethodRow& row_of(const Comparison& comparison, const std::string& name) {
-  for (const MethodRow& row : comparison.rows) {
-    if (row.name == name) return row;
-  }
-  throw std::runtime_error("no row " + name);
-}
-
 std::vector<std::string> names_of(const Comparison& comparison) {
   std::vector<std::string> names;
   for (const MethodRow& row : comparison.rows) names.push_back(row.name);
@@ -55,7 +51,7 @@ TEST(Comparison, OrdersRowsAndTakesMeansInLogarithms) {
   const Comparison comparison = compare_runs(make_runs(kMethods));
   EXPECT_EQ(comparison.problems, Lines());
   EXPECT_EQ(comparison.split, "test");
-  EXPECT_EQ(comparison.measures, Lines({"clean"}));
+  EXPECT_EQ(measures_of(comparison), Lines({"clean"}));
   EXPECT_EQ(names_of(comparison),
             Lines({"softmax", "elliptical", "matched constant", "null twin"}));
   EXPECT_EQ(comparison.rows[0].role, Role::kReference);
@@ -109,7 +105,7 @@ TEST(Comparison, OneSeedHasNoInterval) {
       compare_runs(make_runs({{"elliptical", {3.9}}, {"softmax", {4.0}}}));
   EXPECT_FALSE(row_of(comparison, "elliptical").cells[0]->to_reference->interval);
   EXPECT_FALSE(row_of(comparison, "elliptical").cells[0]->deviation_percent);
-  EXPECT_FALSE(comparison.noise_percent[0]);
+  EXPECT_FALSE(comparison.columns[0].noise_percent);
   const Lines words = in_words(comparison);
   EXPECT_TRUE(has_line({words.front()}, {"Nothing can be said with one seed"}));
   EXPECT_TRUE(has_line(words, {"elliptical is 9.52 % better than softmax on clean text (one "
@@ -123,7 +119,7 @@ TEST(Comparison, SwappedTextWholeAndSplit) {
     runs.push_back(test::run_data({.name = "softmax", .seed = seed, .swapped = 4.4}));
   }
   const Comparison comparison = compare_runs(runs);
-  EXPECT_EQ(comparison.measures,
+  EXPECT_EQ(measures_of(comparison),
             Lines({"clean", "swapped", "clean targets, swapped text", "swapped targets"}));
   EXPECT_EQ(comparison.strength, 0.025);
   const auto& cells = row_of(comparison, "elliptical").cells;
@@ -134,35 +130,7 @@ TEST(Comparison, SwappedTextWholeAndSplit) {
   EXPECT_TRUE(has_line(words, {"elliptical is 9.52 % better than softmax on clean targets in "
                                "swapped text, outside the noise ("}));
   EXPECT_TRUE(has_line(words, {"elliptical is 9.52 % better than softmax on swapped targets, "}));
-  EXPECT_EQ(compare_runs(runs, {.strength = 0.1}).measures, Lines({"clean"}));
-}
-
-/// A run on pictures: accuracy in percent, in 10 parts that lie around it.
-RunData picture_run(const std::string& name, int64_t seed, double clean, double corrupted) {
-  test::MadeRun made{.name = name, .seed = seed};
-  made.task = "classify_image";
-  RunData run = test::run_data(made);
-  run.records.clear();
-  for (const bool damaged : {false, true}) {
-    std::map<std::string, LabelValue> labels = {{"source", std::string("eval")},
-                                                {"data", made.data},
-                                                {"split", made.split},
-                                                {"perturbation", std::string("none")},
-                                                {"step", made.last_step}};
-    if (damaged) {
-      labels["perturbation"] = std::string("corruption");
-      labels["corruption"] = std::string("fog");
-      labels["severity"] = int64_t{3};
-    }
-    const double accuracy = damaged ? corrupted : clean;
-    run.records.push_back({"accuracy", accuracy, 100, labels});
-    for (int64_t block = 0; block < 10; ++block) {
-      labels["block"] = block;
-      run.records.push_back({"block_accuracy", accuracy + (block % 2 == 0 ? 1 : -1), 10, labels});
-    }
-  }
-  run.log = {{"loss", 1.0, 1, {{"images_per_second", 250.0}, {"step", int64_t{1}}}}};
-  return run;
+  EXPECT_EQ(measures_of(compare_runs(runs, {.strength = 0.1})), Lines({"clean"}));
 }
 
 TEST(Comparison, AccuraciesAreComparedInPointsAndMoreIsBetter) {
@@ -175,7 +143,7 @@ TEST(Comparison, AccuraciesAreComparedInPointsAndMoreIsBetter) {
     runs.push_back(picture_run("zero", seed, 0, 0));
   }
   const Comparison comparison = compare_runs(runs);
-  EXPECT_EQ(comparison.measures, Lines({"clean", "corrupted"}));
+  EXPECT_EQ(measures_of(comparison), Lines({"clean", "corrupted"}));
   EXPECT_EQ(std::string(comparison.quantity.metric), "accuracy");
   EXPECT_EQ(comparison.corruption, "fog");
   EXPECT_EQ(comparison.strength, 3);

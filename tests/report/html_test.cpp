@@ -116,6 +116,26 @@ TEST(Numbers, CarryTheCommandThatMeasuresThemAgain) {
   EXPECT_EQ(command_of(record, run), "elliptical train 'my runs/a/config.toml' --run NEW_FOLDER");
 }
 
+TEST(Report, ComparesUnderAttackAndSaysWhichWayIsBetter) {
+  std::vector<RunData> runs;
+  for (const int64_t seed : {1, 2}) {
+    for (const char* name : {"softmax", "other"}) {
+      const double better = std::string(name) == "other" ? 2 : 0;
+      runs.push_back(test::picture_run(name, seed, 70 + better, 40 + better));
+      test::add_attack(runs.back(), "pgd", 2.0 / 255, 30 - better);
+    }
+  }
+  const std::string page = report_of(runs);
+  EXPECT_NE(page.find("<th colspan=\"2\" scope=\"colgroup\">pgd, eps 2/255</th>"), page.npos);
+  EXPECT_NE(page.find("<span class=\"better\">&#9654; +2.00 ["), page.npos) << "more accuracy";
+  EXPECT_NE(page.find("<span class=\"worse\">&#9664; &minus;2.00 ["), page.npos);
+  EXPECT_NE(page.find("in points over the seeds that both have. Higher is better."), page.npos);
+  const json data = data_of(page);
+  EXPECT_TRUE(data["charts"].contains("difference-2"));
+  EXPECT_FALSE(data["charts"].contains("value-2")) << "it has a chart over eps";
+  EXPECT_TRUE(data["charts"].contains("attack-0"));
+}
+
 TEST(Numbers, LeaveBlocksAndHeadsToCharts) {
   const RunData run{
       .folder = "a",

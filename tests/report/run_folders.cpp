@@ -2,6 +2,7 @@
 #include "tests/report/run_folders.h"
 
 #include <cmath>
+#include <stdexcept>
 
 namespace elliptical::test {
 
@@ -53,6 +54,68 @@ report::RunData run_data(const MadeRun& made) {
           .seed = made.seed,
           .config = config_text(made),
           .records = records_of(made)};
+}
+
+report::RunData picture_run(const std::string& name, int64_t seed, double clean, double corrupted) {
+  MadeRun made{.name = name, .seed = seed};
+  made.task = "classify_image";
+  report::RunData run = run_data(made);
+  run.records.clear();
+  add_measurement(run, "accuracy", clean, {});
+  add_measurement(run, "accuracy", corrupted,
+                  {{"perturbation", std::string("corruption")},
+                   {"corruption", std::string("fog")},
+                   {"severity", int64_t{3}}});
+  run.log = {{"loss", 1.0, 1, {{"images_per_second", 250.0}, {"step", int64_t{1}}}}};
+  return run;
+}
+
+void add_measurement(report::RunData& run,
+                     const std::string& metric,
+                     double value,
+                     const std::map<std::string, LabelValue>& labels,
+                     int64_t count) {
+  const MadeRun made;
+  std::map<std::string, LabelValue> all = labels;
+  all.insert({{"source", std::string("eval")},
+              {"data", made.data},
+              {"split", made.split},
+              {"perturbation", std::string("none")},
+              {"step", made.last_step}});
+  run.records.push_back({metric, value, count, all});
+  for (int64_t block = 0; block < 10; ++block) {
+    all["block"] = block;
+    all["pictures"] = count;
+    run.records.push_back({"block_" + metric, value + (block % 2 == 0 ? 1 : -1), count / 10, all});
+  }
+}
+
+void add_attack(report::RunData& run,
+                const std::string& attack,
+                double eps,
+                double value,
+                std::map<std::string, LabelValue> labels,
+                int64_t count) {
+  labels.insert({{"source", std::string("attack")},
+                 {"attack", attack},
+                 {"eps", eps},
+                 {"profile", std::string("strict")},
+                 {"metric_gradient", std::string("through")},
+                 {"attack_seed", int64_t{1}}});
+  add_measurement(run, "robust_accuracy", value, labels, count);
+}
+
+const report::MethodRow& row_of(const report::Comparison& comparison, const std::string& name) {
+  for (const report::MethodRow& row : comparison.rows) {
+    if (row.name == name) return row;
+  }
+  throw std::runtime_error("no row " + name);
+}
+
+std::vector<std::string> measures_of(const report::Comparison& comparison) {
+  std::vector<std::string> names;
+  for (const report::Column& column : comparison.columns) names.push_back(column.name);
+  return names;
 }
 
 }  // namespace elliptical::test

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "elliptical/base/names.h"
+#include "elliptical/report/comparison_columns_impl.h"
+
+namespace elliptical::report {
+namespace {
+
+bool is_usable(const Quantity& quantity, double value) {
+  return std::isfinite(value) && (value > 0 || !quantity.is_ratio);
+}
+
+/// Where a measure is taken, in a sentence.
+std::string place_text(const Measure& measure) {
+  const std::string name = measure.name;
+  if (name == "clean targets, swapped text") return "on clean targets in swapped text";
+  if (name == "swapped targets") return "on swapped targets";
+  if (name == "mCE") return "in mCE";
+  return "on " + name + " " + measure.quantity->data;
+}
+
+/// What an attack is called: what is not usual about it follows its name and budget.
+Column attack_words(const Circumstances& circumstances) {
+  const AttackKind& attack = circumstances.attack;
+  std::vector<std::string> more = {"eps " + eps_text(attack.eps)};
+  if (!attack.options.empty()) more.push_back(attack.options);
+  if (attack.profile != "strict") more.push_back(attack.profile);
+  if ((attack.metric_gradient == "through") != (attack.profile == "strict")) {
+    more.push_back("metric " + attack.metric_gradient);
+  }
+  if (attack.seed != 1) more.push_back("seed " + std::to_string(attack.seed));
+  return {.name = attack.name + ", " + join(more),
+          .place = "under " + attack.name + " (" + join(more) + ")"};
+}
+
+/// The circumstances that most runs were measured in, of those that may be chosen.
+template <class Allowed>
+std::optional<Circumstances> most_common(const std::vector<MeasuredRun>& runs, Allowed allowed) {
+  std::map<Circumstances, int> counts;
+  for (const MeasuredRun& run : runs) {
+    for (const auto& [circumstances, by_measure] : run.all) {
+      if (allowed(circumstances)) ++counts[circumstances];
+    }
+  }
+  if (counts.empty()) return std::nullopt;
+  return std::max_element(counts.begin(), counts.end(),
+                          [](const auto& a, const auto& b) { return a.second < b.second; })
+      ->first;
+}
+
+class Chooser {
+ public:
+  Chooser(std::vector<MeasuredRun>& runs, const ComparisonOptions& options)
+      : runs_(runs), options_(options) {}
+  ColumnChoice choose();
+
+ private:
+  std::string choose_split() const;
+  std::vector<Circumstances> choose_attacks(const std::optional<Circumstances>& clean);
+  bool has_wanted_pictures(const Circumstances& circumstances) const;
+  void add_columns(const Circumstances& circumstances);
+  void add_column(size_t measure,
+                  const Circumstances& circumstances,
+                  const std::vector<const Measurement*>& by_run);
+
+  std::vector<MeasuredRun>& runs_;
+  const ComparisonOptions& options_;
+  ColumnChoice result_;
+  int64_t num_all_ = 0;  ///< pictures that clean accuracy was measured on
+};
+
+ColumnChoice Chooser::choose() {
+  result_.split = choose_split();
+  const auto clean = most_common(runs_, [&](const Circumstances& c) {
+    return c.split == result_.split && c.condition == Condition::kClean;
+  });
+  if (clean) {
+    add_columns(*clean);
+    for (const MeasuredRun& run : runs_) {
+      if (!run.chosen.empty() && run.chosen[0] != nullptr) num_all_ = run.chosen[0]->count;
+    }
+  }
+  const auto damaged = most_common(runs_, [&](const Circumstances& c) {
+    return c.split == result_.split && c.condition == Condition::kDamaged &&
+           c.strength == options_.strength.value_or(c.strength) &&
+           c.corruption == options_.corruption.value_or(c.corruption) && has_wanted_pictures(c);
+  });
+  if (damaged) {
+    result_.strength = damaged->strength;
+    result_.corruption = damaged->corruption;
+    add_columns(*damaged);
+  }
+  for (const Circumstances& attacked : choose_attacks(clean)) add_columns(attacked);
+  return std::move(result_);
+}
+
+/// All pictures are meant where as many as there are, or more, are asked for.
+bool Chooser::has_wanted_pictures(const Circumstances& circumstances) const {
+  if (!options_.num_pictures || circumstances.num_pictures == *options_.num_pictures) return true;
+  return circumstances.num_pictures == 0 && num_all_ <= *options_.num_pictures;
+}
+
+/// Attacks count only where nothing else was measured.
+std::string Chooser::choose_split() const {
+  if (!options_.split.empty()) return options_.split;
+  for (const bool with_attacks : {false, true}) {
+    for (const char* split : {"test", "valid"}) {
+      const auto found = most_common(runs_, [&](const Circumstances& c) {
+        return c.split == split && (with_attacks || c.condition != Condition::kAttacked);
+      });
+      if (found) return split;
+    }
+  }
+  return "valid";
+}
+
+/// Those that runs of two methods have, of the data that are compared, as they were recorded first.
+std::vector<Circumstances> Chooser::choose_attacks(const std::optional<Circumstances>& clean) {
+  std::vector<Circumstances> attacks;
+  std::map<Circumstances, std::set<std::string>> names;
+  for (const MeasuredRun& run : runs_) {
+    std::map<size_t, const Circumstances*> by_place;
+    for (const auto& [circumstances, by_measure] : run.all) {
+      const bool is_meant = circumstances.condition == Condition::kAttacked &&
+                            circumstances.split == result_.split &&
+                            (!clean || circumstances.reading == clean->reading);
+      if (is_meant && !by_measure.empty()) {
+        by_place[by_measure.begin()->second.place] = &circumstances;
+      }
+    }
+    for (const auto& [place, circumstances] : by_place) {
+      auto& of_attack = names[*circumstances];
+      if (of_attack.empty()) attacks.push_back(*circumstances);
+      of_attack.insert(run.run->name);
+    }
+  }
+  std::erase_if(attacks, [&](const Circumstances& c) { return names.at(c).size() < 2; });
+  if (attacks.size() > kMaxAttackColumns) {
+    result_.problems.push_back("attacks: of " + std::to_string(attacks.size()) + " the first " +
+                               std::to_string(kMaxAttackColumns) +
+                               " are compared (the report draws more of them)");
+    attacks.resize(kMaxAttackColumns);
+  }
+  return attacks;
+}
+
+void Chooser::add_columns(const Circumstances& circumstances) {
+  std::map<size_t, std::vector<const Measurement*>> columns;
+  for (size_t i = 0; i < runs_.size(); ++i) {
+    const MeasuredRun& run = runs_[i];
+    const std::string folder = run.run->folder.string();
+    const auto found = run.all.find(circumstances);
+    if (found == run.all.end()) {
+      const std::string what =
+          circumstances.condition == Condition::kAttacked
+              ? "attacked by " + attack_words(circumstances).name
+              : std::string("measured on ") +
+                    (circumstances.condition == Condition::kDamaged ? "damaged" : "clean") +
+                    " data";
+      result_.problems.push_back(folder + ": is not " + what + " as the others are (" +
+                                 measuring_command(circumstances, folder) + ")");
+      continue;
+    }
+    for (const auto& [measure, measurement] : found->second) {
+      if (is_usable(*kMeasures[measure].quantity, measurement.value)) {
+        auto& column = columns[measure];
+        column.resize(runs_.size());
+        column[i] = &measurement;
+      } else {
+        result_.problems.push_back(folder + ": " + kMeasures[measure].metric +
+                                   " must be finite, is not (left out; train it again with a "
+                                   "lower optimizer.learning_rate)");
+      }
+    }
+  }
+  for (const auto& [measure, by_run] : columns) add_column(measure, circumstances, by_run);
+}
+
+void Chooser::add_column(size_t measure,
+                         const Circumstances& circumstances,
+                         const std::vector<const Measurement*>& by_run) {
+  Column column =
+      circumstances.condition == Condition::kAttacked
+          ? attack_words(circumstances)
+          : Column{.name = kMeasures[measure].name, .place = place_text(kMeasures[measure])};
+  column.quantity = kMeasures[measure].quantity;
+  column.condition = circumstances.condition;
+  const bool is_part = circumstances.num_pictures < num_all_ || num_all_ == 0;
+  column.num_pictures = is_part ? circumstances.num_pictures : 0;
+  // The same attack may be there of different pictures.
+  const auto has_name = [&](const Column& other) { return other.name == column.name; };
+  if (std::any_of(result_.columns.begin(), result_.columns.end(), has_name)) {
+    const std::string more = std::to_string(circumstances.num_pictures) + " pictures";
+    column.name += ", " + more;
+    column.place += " of " + more;
+  }
+  result_.columns.push_back(std::move(column));
+  for (size_t i = 0; i < runs_.size(); ++i) runs_[i].chosen.push_back(by_run[i]);
+}
+
+}  // namespace
+
+ColumnChoice choose_columns(std::vector<MeasuredRun>& runs, const ComparisonOptions& options) {
+  return Chooser(runs, options).choose();
+}
+
+}  // namespace elliptical::report

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT
+//
+// What is compared with what: attacks, corruption errors, damage in several circumstances.
+#include <gtest/gtest.h>
+
+#include "elliptical/report/comparison.h"
+#include "elliptical/report/measurement.h"
+#include "tests/report/run_folders.h"
+#include "tests/support/lines.h"
+
+namespace elliptical::report {
+namespace {
+
+using test::add_attack;
+using test::add_measurement;
+using test::has_line;
+using test::Lines;
+using test::measures_of;
+using test::picture_run;
+using test::row_of;
+
+constexpr double kPixel = 1.0 / 255;
+
+/// Two methods with two seeds each; what `change` does depends on what is better, 0 or 2.
+template <class Change>
+std::vector<RunData> two_methods(Change change) {
+  std::vector<RunData> runs;
+  for (const int64_t seed : {1, 2}) {
+    for (const char* name : {"other", "softmax"}) {
+      const double better =
+          (std::string(name) == "other" ? 2 : 0) + 0.3 * static_cast<double>(seed);
+      runs.push_back(picture_run(name, seed, 70 + better, 40 + better));
+      change(runs.back(), better);
+    }
+  }
+  return runs;
+}
+
+TEST(ComparisonColumns, EachAttackIsOneInTheOrderOfTheRecords) {
+  const std::vector<RunData> runs = two_methods([](RunData& run, double better) {
+    add_attack(run, "pgd", 2 * kPixel, 20 + better);
+    add_attack(run, "pgd", kPixel, 30 - better);
+    add_attack(run, "fgsm", 0.01, 25 + better);
+  });
+  const Comparison comparison = compare_runs(runs);
+  EXPECT_EQ(comparison.problems, Lines());
+  EXPECT_EQ(measures_of(comparison),
+            Lines({"clean", "corrupted", "pgd, eps 2/255", "pgd, eps 1/255", "fgsm, eps 0.01"}));
+  EXPECT_EQ(comparison.columns[2].condition, Condition::kAttacked);
+  EXPECT_EQ(comparison.columns[2].num_pictures, 50) << "of 100 that clean accuracy is of";
+  const auto& cells = row_of(comparison, "other").cells;
+  EXPECT_EQ(cells[2]->values, (std::vector<double>{22.3, 22.6}));
+  EXPECT_NEAR(cells[2]->to_reference->percent, 2, 1e-12);
+  EXPECT_NEAR(cells[3]->to_reference->percent, -2, 1e-12);
+  EXPECT_TRUE(cells[2]->to_reference->interval);
+  EXPECT_TRUE(comparison.columns[4].noise_percent);
+  const Lines words = in_words(comparison);
+  EXPECT_TRUE(has_line(words, {"other is 2.00 points better than softmax under pgd (eps 2/255), "
+                               "outside the noise ("}));
+  EXPECT_TRUE(has_line(words, {"other is 2.00 points worse than softmax under pgd (eps 1/255), "}));
+  EXPECT_TRUE(has_line(words, {"One training varies by ", " points under fgsm (eps 0.01) ("}));
+}
+
+TEST(ComparisonColumns, IntervalsOfAttacksCoverPictures) {
+  const auto width = [](double amplitude) {
+    std::vector<RunData> runs = two_methods(
+        [](RunData& run, double better) { add_attack(run, "pgd", kPixel, 30 + better); });
+    for (Record& record : runs[0].records) {
+      if (record.metric != "block_robust_accuracy") continue;
+      record.value +=
+          std::get<int64_t>(record.labels.at("block")) % 2 == 0 ? amplitude : -amplitude;
+    }
+    const Interval interval = *row_of(compare_runs(runs), "other").cells[2]->to_reference->interval;
+    return interval.high - interval.low;
+  };
+  EXPECT_GT(width(10), 2 * width(1));
+}
+
+TEST(ComparisonColumns, WhatIsUnusualAboutAnAttackIsInItsName) {
+  const std::vector<RunData> runs = two_methods([](RunData& run, double better) {
+    add_attack(run, "pgd", kPixel, 30 + better);
+    add_attack(run, "pgd", kPixel, 30 + better, {{"attack_options", std::string("steps=7")}});
+    add_attack(run, "pgd", kPixel, 31 + better, {{"metric_gradient", std::string("detached")}});
+    add_attack(run, "pgd", kPixel, 32 + better, {{"attack_seed", int64_t{2}}});
+    add_attack(
+        run, "pgd", kPixel, 33 + better,
+        {{"profile", std::string("published")}, {"metric_gradient", std::string("detached")}});
+    add_attack(run, "pgd", kPixel, 34 + better, {}, 100);
+    // None of these is compared: other data, another part of them, damaged ones, other weights.
+    add_attack(run, "pgd", kPixel, 0, {{"data", std::string("elsewhere")}});
+    add_attack(run, "pgd", kPixel, 0, {{"split", std::string("valid")}});
+    add_attack(run, "pgd", kPixel, 0, {{"perturbation", std::string("corruption")}});
+    add_attack(run, "pgd", kPixel, 0, {{"weights", std::string("ema")}});
+  });
+  const Comparison comparison = compare_runs(runs);
+  EXPECT_EQ(measures_of(comparison),
+            Lines({"clean", "corrupted", "pgd, eps 1/255", "pgd, eps 1/255, steps=7",
+                   "pgd, eps 1/255, metric detached", "pgd, eps 1/255, seed 2",
+                   "pgd, eps 1/255, published", "pgd, eps 1/255, 100 pictures"}));
+  EXPECT_EQ(comparison.columns.back().num_pictures, 0) << "all of them";
+}
+
+TEST(ComparisonColumns, ARunThatLacksAnAttackIsNamedWithTheCommand) {
+  std::vector<RunData> runs = two_methods([](RunData& run, double better) {
+    if (run.name == "other" && run.seed == 2) return;
+    add_attack(run, "pgd", kPixel, 30 + better,
+               {{"attack_options", std::string("steps=7 step_ratio=0.5")},
+                {"metric_gradient", std::string("detached")}});
+  });
+  runs[0].folder = "my runs/other-seed-1";
+  add_attack(runs[0], "fgsm", kPixel, 30);  // which no other method has
+  const Comparison comparison = compare_runs(runs);
+  ASSERT_EQ(comparison.columns.size(), 3);
+  EXPECT_EQ(
+      comparison.problems,
+      Lines({"runs/other-seed-2: is not attacked by pgd, eps 1/255, steps=7 step_ratio=0.5, metric "
+             "detached as the others are (elliptical attack runs/other-seed-2 --attack pgd --eps "
+             "1/255 --metric-gradient detached --set pgd.steps=7 --set pgd.step_ratio=0.5 --split "
+             "test --eval-set max_pictures=50 --eval-set blocks=50)"}));
+  EXPECT_EQ(row_of(comparison, "other").cells[2]->to_reference->num_seeds, 1);
+}
+
+TEST(ComparisonColumns, CommandsThatMeasure) {
+  Circumstances c{.split = "test",
+                  .condition = Condition::kAttacked,
+                  .attack = {.name = "individual-mean",
+                             .eps = 0.1,
+                             .profile = "published",
+                             .metric_gradient = "detached",
+                             .seed = 3}};
+  EXPECT_EQ(
+      measuring_command(c, "my runs/a"),
+      "elliptical attack 'my runs/a' --attack apgd-ce,apgd-t,fab-t,square --eps 0.1 --profile "
+      "published --seed 3 --split test --eval-set blocks=50");
+  c = {.split = "valid", .condition = Condition::kDamaged, .num_pictures = 7, .corruption = "main"};
+  EXPECT_EQ(
+      measuring_command(c, "a"),
+      "elliptical eval a --split valid --corrupt main --severity 0 --set max_pictures=7 --set "
+      "blocks=50");
+}
+
+TEST(ComparisonColumns, EpsIsAFractionWhereItIsOne) {
+  EXPECT_EQ(eps_text(1.0 / 255), "1/255");
+  EXPECT_EQ(eps_text(8.0 / 255 * (1 + 1e-10)), "8/255");
+  EXPECT_EQ(eps_text(8.0 / 255 * (1 + 1e-8)), "0.03137");
+  EXPECT_EQ(eps_text(0.01), "0.01");
+  EXPECT_EQ(eps_text(0), "0");
+}
+
+TEST(ComparisonColumns, AttacksWithoutParts) {
+  std::vector<RunData> runs =
+      two_methods([](RunData& run, double better) { add_attack(run, "pgd", kPixel, 30 + better); });
+  std::erase_if(runs[1].records,
+                [](const Record& record) { return record.metric == "block_robust_accuracy"; });
+  EXPECT_TRUE(
+      has_line(compare_runs(runs).problems, {"intervals: some cover the noise of training only",
+                                             "(attack again with --eval-set blocks=50)"}));
+}
+
+TEST(ComparisonColumns, AttacksAloneAreCompared) {
+  std::vector<RunData> runs = two_methods([](RunData& run, double better) {
+    run.records.clear();
+    add_attack(run, "pgd", kPixel, 30 + better, {{"split", std::string("valid")}});
+  });
+  const Comparison comparison = compare_runs(runs);
+  EXPECT_EQ(comparison.split, "valid");
+  EXPECT_EQ(measures_of(comparison), Lines({"pgd, eps 1/255"}));
+  EXPECT_EQ(std::string(comparison.quantity.metric), "accuracy");
+  EXPECT_EQ(comparison.columns[0].num_pictures, 50);
+}
+
+TEST(ComparisonColumns, ThereIsABoundOnThem) {
+  const Comparison comparison = compare_runs(two_methods([](RunData& run, double better) {
+    for (int steps = 1; steps <= 30; ++steps) {
+      add_attack(run, "pgd", steps * kPixel, 30 + better);
+    }
+  }));
+  EXPECT_EQ(comparison.columns.size(), 2 + kMaxAttackColumns);
+  EXPECT_TRUE(has_line(comparison.problems, {"attacks: of 30 the first 24 are compared"}));
+}
+
+TEST(ComparisonColumns, OfCorruptionErrorsLessIsBetter) {
+  const Comparison comparison = compare_runs(two_methods([](RunData& run, double better) {
+    for (Record& record : run.records) {
+      if (!record.labels.contains("corruption")) continue;
+      record.labels["corruption"] = std::string("main");
+      record.labels["severity"] = int64_t{0};
+    }
+    add_measurement(run, "mce", 80 - better,
+                    {{"perturbation", std::string("corruption")},
+                     {"corruption", std::string("main")},
+                     {"severity", int64_t{0}}});
+  }));
+  EXPECT_EQ(comparison.problems, Lines());
+  EXPECT_EQ(measures_of(comparison), Lines({"clean", "corrupted", "mCE"}));
+  EXPECT_TRUE(comparison.columns[1].quantity->higher_is_better);
+  EXPECT_FALSE(comparison.columns[2].quantity->higher_is_better);
+  EXPECT_EQ(std::string(comparison.quantity.metric), "accuracy");
+  EXPECT_NEAR(row_of(comparison, "other").cells[2]->to_reference->percent, -2, 1e-12);
+  EXPECT_TRUE(has_line(in_words(comparison),
+                       {"other is 2.00 points better than softmax in mCE, outside the noise (-"}));
+}
+
+TEST(ComparisonColumns, DamageIsChosenAsAsked) {
+  const std::map<std::string, LabelValue> fog = {{"perturbation", std::string("corruption")},
+                                                 {"corruption", std::string("fog")},
+                                                 {"severity", int64_t{3}}};
+  const std::vector<RunData> runs = two_methods([&](RunData& run, double) {
+    auto labels = fog;
+    labels["max_pictures"] = int64_t{50};
+    add_measurement(run, "accuracy", 11, labels, 50);
+    labels = fog;
+    labels["corruption"] = std::string("snow");
+    add_measurement(run, "accuracy", 12, labels);
+  });
+  const auto value = [&](const ComparisonOptions& options) {
+    return row_of(compare_runs(runs, options), "other").cells[1]->values[0];
+  };
+  EXPECT_EQ(value({.corruption = "fog", .num_pictures = 50}), 11);
+  EXPECT_EQ(value({.corruption = "fog", .num_pictures = 0}), 42.3);
+  EXPECT_EQ(value({.corruption = "fog", .num_pictures = 200}), 42.3) << "there are 100";
+  EXPECT_EQ(value({.corruption = "snow"}), 12);
+  const Comparison few = compare_runs(runs, {.corruption = "fog", .num_pictures = 50});
+  EXPECT_EQ(few.columns[1].num_pictures, 50);
+}
+
+}  // namespace
+}  // namespace elliptical::report
