@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT
 //
-// `elliptical compare`: trains recipes and controls with several seeds, measures them alike and
-// says which differences are larger than the noise. Without recipes: the table of runs that are
-// there.
+// `elliptical compare`: trains recipes and controls with several seeds, measures and attacks them
+// alike and says which differences are larger than the noise. Without recipes: the table of runs
+// that are there.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <iostream>
 
 #include "elliptical/base/errors.h"
 #include "elliptical/cli/comparison_printer.h"
 #include "elliptical/cli/comparison_runner.h"
 #include "elliptical/cli/session.h"
+#include "elliptical/report/escape.h"
 
 namespace elliptical::cli {
 namespace {
@@ -23,20 +26,35 @@ struct CompareArguments {
   fs::path folder;
   std::string seeds = "3", controls = "all", split = "test", format = "table",
               reference = "softmax", corruption = "gaussian_noise";
+  run::AttackWords attack{.attacks = "", .eps = "1/255"};
   double swap_rate = 0.025;
   int severity = 3;
+  int64_t num_pictures = 0;
   int num_jobs = 1, num_threads = 0;
 };
 
-/// Runs of pictures are measured on corrupted ones, runs of text on swapped words.
+/// Runs of pictures are measured on corrupted and attacked ones, runs of text on swapped words.
 void choose_damage(const CompareArguments& arguments, ComparisonWork& work) {
-  if (work.plan.front().options.task.name() == "classify_image") {
+  const std::string task = work.plan.front().options.task.name();
+  if (task == "classify_image") {
+    work.num_pictures = arguments.num_pictures;
+    if (!arguments.attack.attacks.empty()) work.attacks = run::make_attack_plan(arguments.attack);
     if (arguments.corruption == "none") return;
     work.strength = arguments.severity;
     work.corruption = arguments.corruption;
     work.damage = {"corrupt=" + arguments.corruption,
                    fmt::format("severity={}", arguments.severity)};
-  } else if (arguments.swap_rate > 0) {
+    return;
+  }
+  for (const auto& [option, is_given] : {std::pair("--attack", !arguments.attack.attacks.empty()),
+                                         std::pair("--pictures", arguments.num_pictures > 0)}) {
+    if (!is_given) continue;
+    throw UsageError(fmt::format(
+        "compare: {} needs recipes that classify pictures, these are of {} (a text is damaged by: "
+        "--swap 0.025)",
+        option, task));
+  }
+  if (arguments.swap_rate > 0) {
     work.strength = arguments.swap_rate;
     work.damage = {fmt::format("swap_rate={}", arguments.swap_rate)};
   }
@@ -59,21 +77,48 @@ ComparisonWork make_work(const CompareArguments& arguments) {
   return work;
 }
 
+/// The options as they were given, but for those that are named here: " --set a=b --smoke".
+std::string given_options(const CLI::App& app) {
+  constexpr std::array kNamed = {"RECIPE", "run", "seeds", "format"};
+  std::string text;
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string name = option->get_single_name();
+    if (std::find(kNamed.begin(), kNamed.end(), name) != kNamed.end()) continue;
+    for (const std::string& value : option->results()) {
+      const bool is_flag = option->get_items_expected_max() == 0;
+      text += " --" + name + (is_flag ? "" : " " + report::shell_word(value));
+    }
+  }
+  return text;
+}
+
 /// Where things are and what can be done with them.
-void print_next(std::ostream& stream, const CompareArguments& arguments) {
-  const std::string folder = arguments.folder.string();
-  stream << fmt::format("\nThe runs are in {}. Try next:\n", folder);
+void print_next(std::ostream& stream, const CompareArguments& arguments, const CLI::App& app) {
+  const std::string folder = report::shell_word(arguments.folder.string());
+  stream << fmt::format("\nThe runs are in {}. Try next:\n", arguments.folder.string());
   if (!arguments.recipes.empty()) {
     std::string recipes;
-    for (const fs::path& recipe : arguments.recipes) recipes += " " + recipe.string();
-    for (const std::string& text : arguments.changes.assignments) recipes += " --set " + text;
-    if (arguments.changes.smoke) recipes += " --smoke";
+    for (const fs::path& recipe : arguments.recipes) {
+      recipes += " " + report::shell_word(recipe.string());
+    }
     const size_t num_seeds = run::parse_seeds(arguments.seeds).size();
-    stream << fmt::format("  elliptical compare{} --run {} --seeds {}   # what is there is kept\n",
-                          recipes, folder, num_seeds + 2);
+    stream << fmt::format(
+        "  elliptical compare{} --run {} --seeds {}{}   # what is there is kept\n", recipes, folder,
+        num_seeds + 2, given_options(app));
   }
   stream << fmt::format(
       "  elliptical compare --run {} --format json   # this table, for programs\n", folder);
+}
+
+/// Options that would do nothing are refused.
+void check_attack(const CompareArguments& arguments, const CLI::App& app) {
+  if (app.count("--eps") > 0 && arguments.attack.attacks.empty()) {
+    throw UsageError("compare: --eps needs an attack (--attack pgd)");
+  }
+  if (arguments.attack.attacks.empty() || !arguments.recipes.empty()) return;
+  throw UsageError(
+      "compare: --attack needs recipes, without them the table is of what was measured already "
+      "(attack a run: elliptical attack RUN --attack pgd --eps 1/255 --eval-set blocks=50)");
 }
 
 }  // namespace
@@ -95,9 +140,17 @@ int compare(const Arguments& words) {
   app.add_option("--swap", arguments.swap_rate, "rate of swapped words; 0: clean text only")
       ->check(CLI::Range(0.0, 1.0));
   app.add_option("--corrupt", arguments.corruption,
-                 "of pictures: names with commas, all, extra, or none: clean pictures only");
+                 "of pictures: names with commas, main, all, extra, or none: clean pictures only");
   app.add_option("--severity", arguments.severity, "of corruptions; 0: all five")
       ->check(CLI::Range(0, 5));
+  app.add_option("--attack", arguments.attack.attacks,
+                 "of pictures: names with commas (elliptical list attacks); none unless said");
+  app.add_option("--eps", arguments.attack.eps,
+                 "largest change of a pixel by an attack: 1/255,0.01")
+      ->capture_default_str();
+  app.add_option("--pictures", arguments.num_pictures,
+                 "corrupted and attacked ones: only the first so many; 0: all")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--split", arguments.split, "part of the data that is measured")
       ->check(one_of({"train", "valid", "test"}));
   app.add_option("--reference", arguments.reference, "method that others are compared with");
@@ -107,6 +160,7 @@ int compare(const Arguments& words) {
   app.add_option("--format", arguments.format, "How to print")
       ->check(one_of({"table", "json", "csv"}));
   if (!parse(app, words)) return 0;
+  check_attack(arguments, app);
 
   ProgressPrinter printer;
   report::ComparisonOptions options{.reference = arguments.reference};
@@ -115,17 +169,23 @@ int compare(const Arguments& words) {
     const ComparisonWork work = make_work(arguments);
     check_folders(work.plan);
     is_whole = carry_out(work, printer);
-    if (!work.damage.empty()) options.strength = work.strength;
+    if (!work.damage.empty()) {
+      options.strength = work.strength;
+      options.corruption = work.corruption;
+      options.num_pictures = work.num_pictures;
+    }
   }
   if (!arguments.recipes.empty() || app.count("--split") > 0) options.split = arguments.split;
   if (app.count("--swap") > 0) options.strength = arguments.swap_rate;
   if (app.count("--severity") > 0) options.strength = arguments.severity;
+  if (app.count("--pictures") > 0) options.num_pictures = arguments.num_pictures;
   report::RunCollection found = report::read_runs({arguments.folder});
   report::Comparison comparison = report::compare_runs(found.runs, options);
   comparison.problems.insert(comparison.problems.begin(), found.problems.begin(),
                              found.problems.end());
   print_comparison(std::cout, comparison, arguments.format);
-  if (arguments.format == "table" && !comparison.rows.empty()) print_next(std::cout, arguments);
+  if (arguments.format == "table" && !comparison.rows.empty())
+    print_next(std::cout, arguments, app);
   return is_whole && !comparison.rows.empty() ? 0 : 1;
 }
 

@@ -10,8 +10,8 @@
 
 #include "elliptical/base/config.h"
 #include "elliptical/base/errors.h"
+#include "elliptical/cli/comparison_state.h"
 #include "elliptical/cli/session.h"
-#include "elliptical/report/measurement.h"
 #include "elliptical/run/jobs.h"
 #include "elliptical/run/signals.h"
 #include "elliptical/run/train.h"
@@ -24,52 +24,6 @@ using Clock = std::chrono::steady_clock;
 
 /// Parts of the data that are recorded apart: enough for a bootstrap over them.
 constexpr int kBlocks = 50;
-
-/// What of a planned run is there already.
-struct RunState {
-  bool is_trained = false;
-  std::optional<double> metric_mean;
-  bool lacks_clean = true, lacks_damaged = true;  ///< evaluations to be done
-  double part_trained = 0;
-  bool is_whole() const { return is_trained && !lacks_clean && !lacks_damaged; }
-};
-
-bool is_of_training(const Record& record) { return report::label_text(record, "source") != "eval"; }
-
-RunState state_of(const run::PlannedRun& planned, const ComparisonWork& work) {
-  RunState state{.lacks_damaged = !work.damage.empty()};
-  const run::RunPaths paths{planned.folder};
-  const int64_t last = planned.options.train.steps;
-  const std::vector<int64_t> steps = run::checkpoint_steps(paths.checkpoints());
-  if (steps.empty() || !fs::exists(paths.config())) return state;
-  state.part_trained =
-      static_cast<double>(steps.back()) / static_cast<double>(std::max<int64_t>(last, 1));
-
-  const report::RunData data{.folder = paths.folder, .records = read_records(paths.records())};
-  const auto is_last = [&](const Record& record) {
-    return is_of_training(record) && report::label_text(record, "step") == std::to_string(last) &&
-           report::is_clean_measure(record);
-  };
-  const auto validation = std::find_if(data.records.begin(), data.records.end(), is_last);
-  state.is_trained = steps.back() == last && (last == 0 || validation != data.records.end());
-  state.metric_mean = run::measured_metric_mean(data.records, last);
-  const std::string reading =
-      validation == data.records.end() ? "" : report::circumstances_of(*validation).reading;
-  for (const auto& [circumstances, by_measure] : report::measurements_at(data, last)) {
-    const bool is_asked = circumstances.split == work.split && circumstances.reading == reading;
-    const bool is_whole = std::all_of(by_measure.begin(), by_measure.end(), [](const auto& entry) {
-      return !entry.second.blocks.empty();
-    });
-    if (!is_asked || !is_whole) continue;
-    if (circumstances.num_pictures > 0) continue;
-    if (circumstances.condition == report::Condition::kClean) state.lacks_clean = false;
-    if (circumstances.condition == report::Condition::kDamaged &&
-        circumstances.strength == work.strength && circumstances.corruption == work.corruption) {
-      state.lacks_damaged = false;
-    }
-  }
-  return state;
-}
 
 /// A child of a comparison that was killed a moment ago may still be about to die.
 void wait_for_lock(const run::RunPaths& paths) {
@@ -94,21 +48,48 @@ void finish_run(const run::PlannedRun& planned,
   } else if (!state_of(planned, work).is_trained) {
     resume_run(paths, hooks);
   }
-  const RunState state = state_of(planned, work);
+  RunState state = state_of(planned, work);
   if (state.is_whole()) return;
   const run::RunLock lock(paths);
   LoadedRun loaded = load_run(paths.folder, planned.options.train.steps, hooks);
-  for (const bool damaged : {false, true}) {
-    if (damaged ? !state.lacks_damaged : !state.lacks_clean) continue;
-    std::vector<std::string> assignments = {"split=" + work.split,
-                                            fmt::format("blocks={}", kBlocks)};
-    if (damaged) {
-      assignments.insert(assignments.end(), work.damage.begin(), work.damage.end());
-    } else {
-      assignments.emplace_back("metric_profile=true");
-    }
-    evaluate_run(loaded, assignments, hooks);
+  const auto assignments = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> all = {"split=" + work.split, fmt::format("blocks={}", kBlocks)};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  if (state.lacks_clean) {
+    evaluate_run(loaded, assignments({"metric_profile=true"}), hooks);
+    state = state_of(planned, work);
   }
+  std::vector<std::string> fewer;
+  if (work.num_pictures > 0) fewer = {fmt::format("max_pictures={}", work.num_pictures)};
+  if (state.lacks_damaged) {
+    std::vector<std::string> damage = work.damage;
+    damage.insert(damage.end(), fewer.begin(), fewer.end());
+    evaluate_run(loaded, assignments(damage), hooks);
+  }
+  if (state.attacks.empty()) return;
+  run::AttackPlan plan = work.attacks;
+  plan.cases = state.attacks;
+  attack_run(loaded, plan, assignments(fewer), hooks);
+}
+
+/// What attacks cost at most, in steps of training: a pass of a picture counts like one in
+/// training. Classes and pictures are counted without reading the data, so it is a guess.
+double attack_steps(const std::vector<run::AttackCase>& cases,
+                    const run::PlannedRun& planned,
+                    int64_t num_pictures) {
+  constexpr int64_t kClasses = 10, kPictures = 10000;
+  run::RunOptions options = planned.options;
+  const auto cost = tasks::find_task(options.task.name()).cost;
+  if (cases.empty() || cost == nullptr) return 0;
+  const int64_t per_step = std::max<int64_t>(cost(options.task.options()).units_per_step, 1);
+  int64_t passes = 0;
+  for (const run::AttackCase& each : cases) {
+    passes += attack::make_attack(each.attack)->max_passes(kClasses);
+  }
+  const int64_t count = num_pictures > 0 ? num_pictures : kPictures;
+  return static_cast<double>(passes * count) / static_cast<double>(per_step);
 }
 
 void check_folder(const run::PlannedRun& planned) {
@@ -161,8 +142,10 @@ class Runner {
   }
   /// In steps of training; measuring counts as a part of it.
   double work_left(size_t i) const {
+    const RunState& state = states_[i];
     const double steps = static_cast<double>(plan_[i].options.train.steps);
-    return steps * (1.05 - std::min(states_[i].part_trained, 1.0));
+    return steps * (1.05 - std::min(state.part_trained, 1.0)) +
+           attack_steps(state.attacks, plan_[i], work_.num_pictures) * (1 - state.part_attacked);
   }
   std::string place(size_t i) const {
     return fmt::format("run {} of {}: {}", i + 1, plan_.size(), plan_[i].title());
@@ -274,10 +257,10 @@ void Runner::take(const run::JobEvent& event) {
   const size_t i = event.job;
   if (!event.notice.empty()) printer_.say(plan_[i].title() + ": " + event.notice);
   if (event.progress) {
-    if (event.progress->phase == "train") {
-      states_[i].part_trained = static_cast<double>(event.progress->done) /
-                                static_cast<double>(std::max<int64_t>(event.progress->total, 1));
-    }
+    const double part = static_cast<double>(event.progress->done) /
+                        static_cast<double>(std::max<int64_t>(event.progress->total, 1));
+    if (event.progress->phase == "train") states_[i].part_trained = part;
+    if (event.progress->phase == "attack") states_[i].part_attacked = part;
     // The last unit of a piece of work needs no line of its own in a log: more follows.
     const bool is_last = event.progress->done == event.progress->total;
     if (i == running_.begin()->first && !is_last) show(i, *event.progress);
@@ -317,7 +300,10 @@ double Runner::seconds_left() const {
 void Runner::show(size_t i, run::Progress progress) {
   const std::string others =
       running_.size() > 1 ? fmt::format(" (+{})", running_.size() - 1) : std::string();
-  progress.phase = place(i) + others + (progress.phase == "eval" ? ", measuring" : "");
+  const char* const doing = progress.phase == "eval"     ? ", measuring"
+                            : progress.phase == "attack" ? ", attacking"
+                                                         : "";
+  progress.phase = place(i) + others + doing;
   progress.seconds_left = seconds_left();
   printer_.show(progress);
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// Carries out the plan of a comparison: trains what is not trained, measures what is not measured,
-// several runs at once where asked.
+// Carries out the plan of a comparison: trains what is not trained, measures and attacks what is
+// not measured, several runs at once where asked.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "elliptical/cli/progress_printer.h"
+#include "elliptical/run/attack_plan.h"
 #include "elliptical/run/comparison_plan.h"
 
 namespace elliptical::cli {
@@ -20,6 +21,8 @@ struct ComparisonWork {
   double strength = 0;
   std::string corruption;
   std::vector<std::string> damage;
+  run::AttackPlan attacks;   ///< strict, through the metric; no cases: none
+  int64_t num_pictures = 0;  ///< damaged and attacked ones: only the first so many; 0: all
   int num_jobs = 1;
   int num_threads = 0;  ///< of all jobs together; 0: all cores
 };

@@ -86,6 +86,19 @@ def records(run):
     return [{**record, "run": None} for record in read_lines(run, "records.jsonl")]
 
 
+def comparison_table(text, unit):
+    """What `compare --format json` says without what no two trainings share: their speed, in `unit` a second."""
+    table = json.loads(text)
+    for method in table["methods"]:
+        assert method.pop(f"{unit}_per_second") > 0
+    return table
+
+
+def folder_state(folder):
+    """Times and contents of all files."""
+    return {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
 def copy_run(source, target):
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(source, target)

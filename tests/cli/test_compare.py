@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-from runs import PROGRAM, RECIPE, ROOT, call, check, read_lines, settings
+from runs import PROGRAM, RECIPE, ROOT, call, check, comparison_table, read_lines, settings
+from runs import folder_state as state
 
 CONTROLS = "matched constant,null twin"
 MEASURES = ["clean", "swapped", "clean targets, swapped text", "swapped targets"]
@@ -20,15 +21,7 @@ def compare_command(folder, *arguments, recipes=(RECIPE,), seeds=2, controls=CON
 
 
 def table_of(text):
-    """The table without what no two trainings share: speed, and where they were done."""
-    table = json.loads(text)
-    for method in table["methods"]:
-        assert method.pop("tokens_per_second") > 0
-    return table
-
-
-def state(folder):
-    return {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in sorted(folder.rglob("*")) if path.is_file()}
+    return comparison_table(text, "tokens")
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+#include "elliptical/cli/comparison_state.h"
+
+#include <algorithm>
+
+#include "elliptical/report/measurement.h"
+#include "elliptical/run/checkpoint.h"
+
+namespace elliptical::cli {
+namespace {
+
+bool is_of_training(const Record& record) { return report::label_text(record, "source") != "eval"; }
+
+/// The measurements that are whole, of the split and of data read as while training.
+report::Measurements whole_measurements(const report::RunData& data,
+                                        int64_t step,
+                                        const std::string& split,
+                                        const std::string& reading) {
+  report::Measurements result = report::measurements_at(data, step);
+  std::erase_if(result, [&](const auto& entry) {
+    const auto& [circumstances, by_measure] = entry;
+    const bool is_asked = circumstances.split == split && circumstances.reading == reading;
+    return !is_asked || std::any_of(by_measure.begin(), by_measure.end(),
+                                    [](const auto& each) { return each.second.blocks.empty(); });
+  });
+  return result;
+}
+
+bool is_case(const report::AttackKind& attack, const run::AttackCase& each, int64_t seed) {
+  const report::AttackKind wanted{.name = each.attack.name(),
+                                  .eps = each.eps,
+                                  .profile = std::string(to_string(run::AttackProfile::kStrict)),
+                                  .metric_gradient = "through",
+                                  .seed = seed};
+  return attack == wanted;
+}
+
+/// Takes out of `state` what is measured already. How many pictures there are says the clean
+/// evaluation, so that without it nothing is.
+void note_measured(const report::Measurements& measured,
+                   const ComparisonWork& work,
+                   RunState& state) {
+  int64_t num_all = 0;
+  for (const auto& [circumstances, by_measure] : measured) {
+    if (circumstances.condition != report::Condition::kClean || circumstances.num_pictures > 0) {
+      continue;
+    }
+    state.lacks_clean = false;
+    num_all = by_measure.begin()->second.count;
+  }
+  if (state.lacks_clean) return;
+  const bool is_part = work.num_pictures > 0 && work.num_pictures < num_all;
+  for (const auto& [circumstances, by_measure] : measured) {
+    const report::Circumstances& is = circumstances;
+    if (is.condition == report::Condition::kDamaged && is.strength == work.strength &&
+        is.corruption == work.corruption && is.num_pictures == (is_part ? work.num_pictures : 0)) {
+      state.lacks_damaged = false;
+    }
+    if (is.condition == report::Condition::kAttacked &&
+        is.num_pictures == (is_part ? work.num_pictures : num_all)) {
+      std::erase_if(state.attacks, [&](const run::AttackCase& each) {
+        return is_case(is.attack, each, work.attacks.seed);
+      });
+    }
+  }
+}
+
+}  // namespace
+
+RunState state_of(const run::PlannedRun& planned, const ComparisonWork& work) {
+  RunState state{.lacks_damaged = !work.damage.empty(), .attacks = work.attacks.cases};
+  const run::RunPaths paths{planned.folder};
+  const int64_t last = planned.options.train.steps;
+  const std::vector<int64_t> steps = run::checkpoint_steps(paths.checkpoints());
+  if (steps.empty() || !std::filesystem::exists(paths.config())) return state;
+  state.part_trained =
+      static_cast<double>(steps.back()) / static_cast<double>(std::max<int64_t>(last, 1));
+
+  const report::RunData data{.folder = paths.folder, .records = read_records(paths.records())};
+  const auto is_last = [&](const Record& record) {
+    return is_of_training(record) && report::label_text(record, "step") == std::to_string(last) &&
+           report::is_clean_measure(record);
+  };
+  const auto validation = std::find_if(data.records.begin(), data.records.end(), is_last);
+  state.is_trained = steps.back() == last && (last == 0 || validation != data.records.end());
+  state.metric_mean = run::measured_metric_mean(data.records, last);
+  const std::string reading =
+      validation == data.records.end() ? "" : report::circumstances_of(*validation).reading;
+  note_measured(whole_measurements(data, last, work.split, reading), work, state);
+  return state;
+}
+
+}  // namespace elliptical::cli
