@@ -3,7 +3,7 @@
 // `elliptical demo`, what ./run does: compares softmax attention, elliptical attention and the two
 // controls that tell a metric from a temperature, on WikiText-2 (or, where that can not be had, on
 // the built-in language); then softmax and elliptical attention on CIFAR-10 (or the built-in
-// pictures), and attacks both; and writes a report. What is finished already is not done again.
+// pictures), also under attack; and writes a report. What is finished already is not done again.
 #include <fmt/format.h>
 
 #include <array>
@@ -11,11 +11,9 @@
 
 #include "elliptical/cli/progress_printer.h"
 #include "elliptical/cli/session.h"
-#include "elliptical/cli/table.h"
 #include "elliptical/data/catalog.h"
 #include "elliptical/data/image/small_pictures.h"
 #include "elliptical/data/text/small_language.h"
-#include "elliptical/run/comparison_plan.h"
 
 namespace elliptical::cli {
 namespace {
@@ -28,8 +26,7 @@ constexpr const char* kControls = "matched constant,learned temperature";
 constexpr const char* kTextSteps = "train.steps=800";
 constexpr std::array kPictureSteps = {"train.steps=100", "schedule.warmup_steps=20"};
 constexpr const char* kAttacks = "fgsm,pgd";
-constexpr double kEps = 1.0 / 255;
-constexpr int64_t kAttackedPictures = 100;
+constexpr const char* kEps = "1/255";
 
 /// Data to compare on, and what takes its place where it can not be had.
 struct DemoData {
@@ -90,65 +87,6 @@ int compare_two(const DemoArguments& arguments,
   return compare(comparison);
 }
 
-/// Accuracies of an attacked run by attack, "clean" among them; those that are recorded.
-std::map<std::string, double> attacked_accuracies(const fs::path& run, int64_t count) {
-  std::map<std::string, double> result;
-  for (const Record& record : read_records(run::RunPaths{run}.records())) {
-    const auto is = [&](const char* label, const LabelValue& value) {
-      const auto found = record.labels.find(label);
-      return found != record.labels.end() && found->second == value;
-    };
-    const bool is_ours = is("source", std::string("attack")) && is("eps", kEps) &&
-                         is("profile", std::string("strict")) && record.count == count;
-    if (!is_ours) continue;
-    if (record.metric == "clean_accuracy") result["clean"] = record.value;
-    if (record.metric == "robust_accuracy") {
-      result[std::get<std::string>(record.labels.at("attack"))] = record.value;
-    }
-  }
-  return result;
-}
-
-/// Attacks every run of `folder` that is not attacked yet, and prints what is left of them.
-int attack_all(const DemoArguments& arguments, const fs::path& folder) {
-  const int64_t count = arguments.changes.smoke ? 8 : kAttackedPictures;
-  Table table{.columns = {"attention", "seed", "clean", "FGSM", "PGD"}};
-  for (const char* name : {"softmax", "elliptical"}) {
-    for (const int64_t seed : run::parse_seeds(arguments.seeds)) {
-      const fs::path run = folder / fmt::format("{}-seed-{}", name, seed);
-      std::map<std::string, double> accuracies = attacked_accuracies(run, count);
-      if (accuracies.size() < 3) {
-        Arguments words = {run.string(),
-                           "--attack",
-                           kAttacks,
-                           "--eps",
-                           "1/255",
-                           "--split",
-                           "test",
-                           "--max-pictures",
-                           std::to_string(count),
-                           "--format",
-                           "none"};
-        if (arguments.threads > 0) {
-          words.insert(words.end(), {"--threads", std::to_string(arguments.threads)});
-        }
-        if (const int status = attack(words); status != 0) return status;
-        accuracies = attacked_accuracies(run, count);
-      }
-      const auto cell = [&](const char* which) {
-        return fmt::format("{:.1f}", accuracies.at(which));
-      };
-      table.rows.push_back({name, std::to_string(seed), cell("clean"), cell("fgsm"), cell("pgd")});
-    }
-  }
-  std::cout << fmt::format(
-      "\nThe same models under attack: accuracy on {} test pictures in percent, clean and with "
-      "pixels\nchanged by at most 1/255\n\n",
-      count);
-  print_text(std::cout, table);
-  return 0;
-}
-
 }  // namespace
 
 int demo(const Arguments& words) {
@@ -185,12 +123,14 @@ int demo(const Arguments& words) {
   std::cout << "\n";
   std::vector<std::string> fewer_steps;
   if (!arguments.changes.smoke) fewer_steps.assign(kPictureSteps.begin(), kPictureSteps.end());
-  if (const int status = compare_two(arguments, kPictures, arguments.recipes / "vit", fewer_steps,
-                                     {"--controls", "none", "--corrupt", "none"}, pictures);
+  if (const int status =
+          compare_two(arguments, kPictures, arguments.recipes / "vit", fewer_steps,
+                      {"--controls", "none", "--corrupt", "none", "--attack", kAttacks, "--eps",
+                       kEps, "--pictures", arguments.changes.smoke ? "8" : "100"},
+                      pictures);
       status != 0) {
     return status;
   }
-  if (const int status = attack_all(arguments, pictures); status != 0) return status;
 
   std::cout << "\n";
   if (const int status =

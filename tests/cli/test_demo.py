@@ -29,15 +29,16 @@ def test_compares_and_reports(first):
 
 def test_attacks_classifiers(first):
     folder, command, result = first
-    table = result.stdout.split("The same models under attack")[1].split("\n\n")[1].splitlines()
-    assert table[0].split() == ["attention", "seed", "clean", "FGSM", "PGD"]
-    for line, name in zip(table[-2:], ("softmax", "elliptical")):
-        cells = line.split()
-        assert cells[:2] == [name, "1"]
-        records = read_lines(folder / "runs-pictures-small-pictures" / f"{name}-seed-1", "records.jsonl")
-        attacked = {r["attack"]: r["value"] for r in records if r["metric"] == "robust_accuracy"}
-        clean = [r["value"] for r in records if r["metric"] == "clean_accuracy"]
-        assert [float(cell) for cell in cells[2:]] == [round(v, 1) for v in (clean[0], attacked["fgsm"], attacked["pgd"])]
+    assert "Attacked: the first 8 pictures." in result.stdout
+    for attack in ("fgsm", "pgd"):
+        table = result.stdout.split(f"\n{attack}, eps 1/255 ")[1].splitlines()[1:]
+        rows = {line.split()[0]: line.split()[2] for line in table[:3] if line and line[0] not in "- "}
+        assert list(rows) == ["softmax", "elliptical"]
+        for name, shown in rows.items():
+            run = folder / "runs-pictures-small-pictures" / f"{name}-seed-1"
+            (value,) = [r["value"] for r in read_lines(run, "records.jsonl") if r["metric"] == "robust_accuracy" and r["attack"] == attack]
+            assert shown == f"{value:.2f}"
+            assert (run / "attack.safetensors").exists()
     page = (folder / "report.html").read_text()
     assert "fgsm" in page and "pgd" in page
 
