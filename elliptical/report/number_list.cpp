@@ -10,6 +10,7 @@
 #include "elliptical/report/chart_data.h"
 #include "elliptical/report/data_table.h"
 #include "elliptical/report/escape.h"
+#include "elliptical/report/measurement.h"
 
 namespace elliptical::report {
 namespace {
@@ -63,6 +64,13 @@ std::string command_of(const Record& record, const RunData& run) {
   if (label(record, "source") == "train") {
     return "elliptical train " + shell_word((run.folder / "config.toml").string()) +
            " --run NEW_FOLDER";
+  }
+  if (const Circumstances circumstances = circumstances_of(record);
+      circumstances.condition == Condition::kAttacked) {
+    const std::string weights = label(record, "weights");
+    return measuring_command(circumstances, run.folder.string()) +
+           (weights.empty() ? "" : " --weights " + weights) + " --step " +
+           std::to_string(label(record, "step", int64_t{0}));
   }
   const auto value = [&](const char* name) {
     const auto found = record.labels.find(name);

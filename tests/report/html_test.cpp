@@ -116,6 +116,16 @@ TEST(Numbers, CarryTheCommandThatMeasuresThemAgain) {
   EXPECT_EQ(command_of(record, run), "elliptical train 'my runs/a/config.toml' --run NEW_FOLDER");
 }
 
+TEST(Numbers, OfAttacksCarryTheAttack) {
+  RunData run = test::picture_run("softmax", 1, 70, 40);
+  test::add_attack(run, "pgd", 2.0 / 255, 30, {{"attack_options", std::string("steps=7")}});
+  const NumberList list = list_numbers({run});
+  ASSERT_EQ(list.num_all, 3U) << "two accuracies and this one";
+  EXPECT_EQ(list.rows[2]["command"],
+            "elliptical attack runs/softmax-seed-1 --attack pgd --eps 2/255 --set pgd.steps=7 "
+            "--split test --eval-set max_pictures=50 --eval-set blocks=50 --step 100");
+}
+
 TEST(Report, ComparesUnderAttackAndSaysWhichWayIsBetter) {
   std::vector<RunData> runs;
   for (const int64_t seed : {1, 2}) {
