@@ -24,7 +24,7 @@ constexpr const char* kControls = "matched constant,learned temperature";
 /// With so few steps of recipes/lm/two-core-*.toml text takes about five minutes of two cores, and
 /// with so few of recipes/vit/two-core-*.toml pictures about 80 seconds.
 constexpr const char* kTextSteps = "train.steps=800";
-constexpr std::array kPictureSteps = {"train.steps=100", "schedule.warmup_steps=20"};
+constexpr std::array kPictureSteps = {"train.steps=300", "schedule.warmup_steps=50"};
 constexpr const char* kAttacks = "fgsm,pgd";
 constexpr const char* kEps = "1/255";
 
