@@ -112,19 +112,19 @@ void print_head(std::ostream& stream, const Comparison& comparison) {
     stream << fmt::format(", of {} {}", column.name,
                           column.quantity->higher_is_better ? "higher" : "lower");
   }
-  stream << ". ";
+  stream << ".";
   if (!comparison.corruption.empty()) {
-    stream << fmt::format("Corrupted: {}, {}{}. ", comparison.corruption,
+    stream << fmt::format(" Corrupted: {}, {}{}.", comparison.corruption,
                           comparison.strength > 0 ? fmt::format("severity {}", comparison.strength)
                                                   : "all severities",
                           pictures_text(comparison, report::Condition::kDamaged));
   } else if (comparison.strength > 0) {
-    stream << fmt::format("Swapped: {:.3g} % of the words. ", 100 * comparison.strength);
+    stream << fmt::format(" Swapped: {:.3g} % of the words.", 100 * comparison.strength);
   }
   const std::string attacked = pictures_text(comparison, report::Condition::kAttacked);
-  if (is_attacked && !attacked.empty()) stream << "Attacked: " << attacked.substr(2) << ". ";
+  if (is_attacked && !attacked.empty()) stream << " Attacked: " << attacked.substr(2) << ".";
   stream << fmt::format(
-      "In parentheses: 95 % intervals\nover seeds and {}; *: outside the noise.\n",
+      "\nIn parentheses: 95 % intervals over seeds and {}; *: outside the noise.\n",
       comparison.quantity.data);
 }
 
