@@ -15,9 +15,9 @@ from vision_runs import RECIPE, TINY, settings
 NUM_PICTURES = 24
 
 
-def compare_command(folder, *arguments, attack="pgd", seeds=2):
+def compare_command(folder, *arguments, attack="pgd", seeds=2, pictures=NUM_PICTURES):
     command = [PROGRAM, "compare", RECIPE, "--run", folder, "--seeds", str(seeds), "--controls", "none", "--threads", "1"]
-    command += ["--corrupt", "contrast", "--attack", attack, "--eps", "4/255", "--pictures", str(NUM_PICTURES)]
+    command += ["--corrupt", "contrast", "--attack", attack, "--eps", "4/255", "--pictures", str(pictures)]
     return [*command, *settings({**TINY, "train.steps": 2}), *arguments]
 
 
@@ -83,6 +83,15 @@ def test_another_attack_is_added(whole, tmp_path):
     assert [record["attack"] for record in records(run, "robust_accuracy")] == ["pgd", "fgsm"], "only what was missing is done"
     lines = check([PROGRAM, "compare", "--run", copy, "--format", "csv"]).stdout.splitlines()
     assert [line.split(",softmax,")[0] for line in lines if ",softmax," in line] == ["clean", "corrupted", '"pgd, eps 4/255"', '"fgsm, eps 4/255"']
+
+
+def test_more_pictures_than_there_are_are_all(tmp_path):
+    folder = tmp_path / "runs"
+    table = json.loads(check(compare_command(folder, "--format", "json", attack="fgsm", seeds=1, pictures=100000)).stdout)
+    assert [column["max_pictures"] for column in table["columns"]] == [0, 0, 0]
+    for pictures in (100000, 0):  # 0: all
+        again = check(compare_command(folder, "--format", "json", attack="fgsm", seeds=1, pictures=pictures))
+        assert (json.loads(again.stdout), again.stderr) == (table, "2 of 2 runs are there already\n")
 
 
 def test_what_a_run_lacks_is_told_with_a_command_that_helps(whole, tmp_path):
