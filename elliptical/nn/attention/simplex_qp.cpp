@@ -57,6 +57,9 @@ constexpr double kSmallestPivotRatio = 1e-12;
 /// exchanged one by one.
 constexpr int64_t kPatience = 4;
 constexpr int64_t kMostExchanges = 200;
+/// A factorisation is M^3 / 6 multiplications, a gradient M^2: with more points than this, some
+/// hundred gradients cost less than a handful of factorisations.
+constexpr size_t kMostPivotedPoints = 512;
 
 /// The upper factor U, G = U^T U, of the rows and columns of G in `support`; empty when they are
 /// singular.
@@ -133,9 +136,11 @@ std::vector<double> project_to_simplex(const std::vector<double>& x) {
 SimplexQpSolution solve_simplex_qp(const std::vector<double>& G,
                                    const std::vector<double>& q,
                                    const SimplexQpOptions& options) {
-  SimplexQpSolution solution = solve_simplex_qp_by_pivoting(G, q, options);
-  return solution.residual <= options.tolerance ? solution
-                                                : solve_simplex_qp_by_gradient(G, q, options);
+  if (q.size() <= kMostPivotedPoints) {
+    SimplexQpSolution solution = solve_simplex_qp_by_pivoting(G, q, options);
+    if (solution.residual <= options.tolerance) return solution;
+  }
+  return solve_simplex_qp_by_gradient(G, q, options);
 }
 
 SimplexQpSolution solve_simplex_qp_by_pivoting(const std::vector<double>& G,

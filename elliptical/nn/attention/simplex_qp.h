@@ -36,9 +36,9 @@ struct SimplexQpSolution {
   int64_t num_steps = 0;  ///< factorisations or products with G
 };
 
-/// By block pivoting, by projected gradient where that leaves a residual above the tolerance. G row
-/// by row, q.size()^2 numbers; starts from equal weights, so that the result depends on nothing
-/// else.
+/// By block pivoting, by projected gradient where there are many points or pivoting leaves a
+/// residual above the tolerance. G row by row, q.size()^2 numbers; starts from equal weights, so
+/// that the result depends on nothing else.
 SimplexQpSolution solve_simplex_qp(const std::vector<double>& G,
                                    const std::vector<double>& q,
                                    const SimplexQpOptions& options = {});
