@@ -3,6 +3,7 @@
 
 #include <torch/torch.h>
 
+#include <chrono>
 #include <memory>
 
 #include "elliptical/base/errors.h"
@@ -11,6 +12,10 @@
 
 namespace elliptical::bench {
 namespace {
+
+/// A variant whose time grows with a power of the tokens is not asked for more of them after a
+/// measurement that took longer.
+constexpr double kLongestSeconds = 5;
 
 /// The second of two layers over N tokens: the first has no metric to compute.
 int64_t layer_memory(const TrainingCase& shape, const std::string& attention, int64_t N) {
@@ -45,6 +50,19 @@ int64_t layer_memory(const TrainingCase& shape, const std::string& attention, in
   return peak_memory([&] { layer->forward(x, context).sum().backward(); });
 }
 
+std::vector<MemoryPoint> memory_growth(const TrainingCase& shape,
+                                       const std::string& attention,
+                                       const std::vector<int64_t>& lengths) {
+  std::vector<MemoryPoint> points;
+  for (const int64_t N : lengths) {
+    const auto start = std::chrono::steady_clock::now();
+    points.push_back({N, layer_memory(shape, attention, N)});
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    if (took.count() > kLongestSeconds) break;
+  }
+  return points;
+}
+
 }  // namespace
 
 std::vector<VariantResult> measure_variants(const TrainingCase& shape,
@@ -64,9 +82,7 @@ std::vector<VariantResult> measure_variants(const TrainingCase& shape,
       continue;
     }
     trainers.push_back(owned.back().get());
-    for (const int64_t N : lengths) {
-      result.memory.push_back({N, layer_memory(shape, attentions[i], N)});
-    }
+    result.memory = memory_growth(shape, attentions[i], lengths);
   }
   const auto steps = measure_training(shape, trainers, repeats);
   size_t next = 0;

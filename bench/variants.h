@@ -18,8 +18,9 @@ struct VariantResult {
   std::string attention;
   std::string refusal;  ///< why there are no numbers; empty when there are
   int64_t num_parameters = 0;
-  Timing step;                      ///< seconds
-  std::vector<MemoryPoint> memory;  ///< of one causal layer, one sequence
+  Timing step;  ///< seconds
+  /// Of one causal layer, one sequence; without the longest where it takes many seconds.
+  std::vector<MemoryPoint> memory;
 };
 
 /// One result per name, in that order. A variant that does not go into this causal model is

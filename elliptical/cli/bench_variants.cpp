@@ -74,7 +74,7 @@ nlohmann::ordered_json record(const VariantResult& row,
   }
   for (size_t i = 0; i < lengths.size(); ++i) {
     auto& bytes = r[fmt::format("peak_bytes_{}", lengths[i])];
-    if (measured) bytes = row.memory[i].bytes;
+    if (i < row.memory.size()) bytes = row.memory[i].bytes;
   }
   r["memory_exponent"] = measured ? if_measured(bench::growth_exponent(row.memory)) : nullptr;
   r["dtype"] = "float32";
@@ -105,8 +105,9 @@ void print_table(const std::vector<VariantResult>& results,
                                       fmt::format("{:.1f}", 1e3 * row.step.median),
                                       ratio(&bench::Timing::min),
                                       ratio(&bench::Timing::median)};
-    for (const bench::MemoryPoint& point : row.memory) {
-      cells.push_back(fmt::format("{:.1f}", static_cast<double>(point.bytes) / kMebibyte));
+    for (size_t i = 0; i < lengths.size(); ++i) {
+      cells.push_back(i < row.memory.size() ? fmt::format("{:.1f}", row.memory[i].bytes / kMebibyte)
+                                            : "-");
     }
     cells.push_back(fmt::format("{:.2f}", bench::growth_exponent(row.memory)));
     table.rows.push_back(std::move(cells));

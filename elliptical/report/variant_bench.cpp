@@ -37,7 +37,7 @@ void add_variant(const json& record, VariantBench& bench) {
   bench.times.add({attention, chart_number(1e3 * record.at("min_s").get<double>()),
                    ratio("ratio_min"), ratio("ratio_median")});
   for (const auto& [field, value] : record.items()) {
-    if (const int64_t tokens = tokens_of(field)) {
+    if (const int64_t tokens = tokens_of(field); tokens > 0 && !value.is_null()) {
       bench.memory.add({attention, tokens, chart_number(value.get<double>() / kMebibyte)});
     }
   }
