@@ -80,7 +80,8 @@ double attack_steps(const std::vector<run::AttackCase>& cases,
                     const run::PlannedRun& planned,
                     int64_t num_pictures) {
   constexpr int64_t kClasses = 10, kPictures = 10000;
-  run::RunOptions options = planned.options;
+  // What the value of a metric will be is not known yet, and costs nothing.
+  run::RunOptions options = planned.value_of ? run::with_value(planned, 1.0) : planned.options;
   const auto cost = tasks::find_task(options.task.name()).cost;
   if (cases.empty() || cost == nullptr) return 0;
   const int64_t per_step = std::max<int64_t>(cost(options.task.options()).units_per_step, 1);

@@ -1,5 +1,7 @@
 """`elliptical demo`, what ./run does without arguments: comparisons of text and pictures, attacks, a report, and where to go on."""
 
+import re
+
 import pytest
 
 from runs import PROGRAM, ROOT, check, read_lines
@@ -22,9 +24,11 @@ def test_compares_and_reports(first):
         run = folder / "runs-small-language" / (name.replace(" ", "-") + "-seed-1")
         assert {line["name"] for line in read_lines(run, "records.jsonl")} == {name}
     assert "Nothing can be said with one seed" in result.stdout
-    assert f"Open {folder}/report.html in a browser" in result.stdout
-    page = (folder / "report.html").read_text()
-    assert page.startswith("<!DOCTYPE html>") and "matched constant" in page
+    assert f"Open {folder}/report.html and {folder}/report-pictures.html in a browser" in result.stdout
+    for name in ("report.html", "report-pictures.html"):
+        page = (folder / name).read_text()
+        assert page.startswith("<!DOCTYPE html>") and "matched constant" in page
+        assert "like the others" not in page  # runs of one task each
 
 
 def test_attacks_classifiers(first):
@@ -32,14 +36,14 @@ def test_attacks_classifiers(first):
     assert "Attacked: the first 8 pictures." in result.stdout
     for attack in ("fgsm", "pgd"):
         table = result.stdout.split(f"\n{attack}, eps 1/255 ")[1].splitlines()[1:]
-        rows = {line.split()[0]: line.split()[2] for line in table[:3] if line and line[0] not in "- "}
-        assert list(rows) == ["softmax", "elliptical"]
-        for name, shown in rows.items():
-            run = folder / "runs-pictures-small-pictures" / f"{name}-seed-1"
+        cells = [re.split("  +", line) for line in table[: table.index("")]]
+        assert [row[0] for row in cells] == ["softmax", "elliptical", "matched constant"]
+        for name, _, shown, *_ in cells:
+            run = folder / "runs-pictures-small-pictures" / f"{name.replace(' ', '-')}-seed-1"
             (value,) = [r["value"] for r in read_lines(run, "records.jsonl") if r["metric"] == "robust_accuracy" and r["attack"] == attack]
             assert shown == f"{value:.2f}"
             assert (run / "attack.safetensors").exists()
-    page = (folder / "report.html").read_text()
+    page = (folder / "report-pictures.html").read_text()
     assert "fgsm" in page and "pgd" in page
 
 
