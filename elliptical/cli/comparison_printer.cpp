@@ -7,7 +7,6 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <ostream>
-#include <set>
 
 #include "elliptical/base/names.h"
 #include "elliptical/cli/table.h"
@@ -89,14 +88,14 @@ void print_lines(std::ostream& stream, const char* title, const std::vector<std:
   for (const std::string& line : lines) stream << "  " << line << "\n";
 }
 
-/// ", the first 500 pictures" of the columns of a condition, where they have one number of them.
+/// ", the first 500 pictures" of the columns of a condition; one that has another number says so.
 std::string pictures_text(const Comparison& comparison, report::Condition condition) {
-  std::set<int64_t> counts;
   for (const report::Column& column : comparison.columns) {
-    if (column.condition == condition) counts.insert(column.num_pictures);
+    if (column.condition != condition) continue;
+    const int64_t count = column.num_pictures;
+    return count > 0 ? fmt::format(", the first {} pictures", count) : "";
   }
-  const int64_t count = counts.size() == 1 ? *counts.begin() : 0;
-  return count > 0 ? fmt::format(", the first {} pictures", count) : "";
+  return "";
 }
 
 /// What all tables share: metric, data, what was done to them.

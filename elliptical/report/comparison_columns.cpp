@@ -69,7 +69,8 @@ class Chooser {
   std::vector<MeasuredRun>& runs_;
   const ComparisonOptions& options_;
   ColumnChoice result_;
-  int64_t num_all_ = 0;  ///< pictures that clean accuracy was measured on
+  int64_t num_all_ = 0;                  ///< pictures that clean accuracy was measured on
+  std::optional<int64_t> num_attacked_;  ///< pictures of the first attack
 };
 
 ColumnChoice Chooser::choose() {
@@ -190,12 +191,14 @@ void Chooser::add_column(size_t measure,
   column.condition = circumstances.condition;
   const bool is_part = circumstances.num_pictures < num_all_ || num_all_ == 0;
   column.num_pictures = is_part ? circumstances.num_pictures : 0;
-  // The same attack may be there of different pictures.
-  const auto has_name = [&](const Column& other) { return other.name == column.name; };
-  if (std::any_of(result_.columns.begin(), result_.columns.end(), has_name)) {
-    const std::string more = std::to_string(circumstances.num_pictures) + " pictures";
-    column.name += ", " + more;
-    column.place += " of " + more;
+  // The first attack says how many pictures are usual.
+  if (circumstances.condition == Condition::kAttacked) {
+    if (!num_attacked_) num_attacked_ = circumstances.num_pictures;
+    if (circumstances.num_pictures != *num_attacked_) {
+      const std::string more = std::to_string(circumstances.num_pictures) + " pictures";
+      column.name += ", " + more;
+      column.place += " of " + more;
+    }
   }
   result_.columns.push_back(std::move(column));
   for (size_t i = 0; i < runs_.size(); ++i) runs_[i].chosen.push_back(by_run[i]);

@@ -100,6 +100,17 @@ TEST(ComparisonColumns, WhatIsUnusualAboutAnAttackIsInItsName) {
   EXPECT_EQ(comparison.columns.back().num_pictures, 0) << "all of them";
 }
 
+TEST(ComparisonColumns, AnAttackOnFewerPicturesThanTheFirstSaysSo) {
+  const std::vector<RunData> runs = two_methods([](RunData& run, double better) {
+    add_attack(run, "pgd", kPixel, 30 + better, {}, 50);
+    add_attack(run, "auto-attack", kPixel, 20 + better, {}, 10);
+    add_attack(run, "fgsm", kPixel, 32 + better, {}, 50);
+  });
+  EXPECT_EQ(measures_of(compare_runs(runs)),
+            Lines({"clean", "corrupted", "pgd, eps 1/255", "auto-attack, eps 1/255, 10 pictures",
+                   "fgsm, eps 1/255"}));
+}
+
 TEST(ComparisonColumns, ARunThatLacksAnAttackIsNamedWithTheCommand) {
   std::vector<RunData> runs = two_methods([](RunData& run, double better) {
     if (run.name == "other" && run.seed == 2) return;
