@@ -198,11 +198,14 @@ TEST_P(LmVariants, FutureTokensLeaveThePastBitEqual) {  // LM-6
       EXPECT_FALSE(at::equal(after.select(1, t), before.select(1, t)));
       if (GetParam().leaks_rarely) continue;
       // The released form sees the future; that it does is documented here. Token 0 sees only
-      // itself, whatever the metric; its weight is then 1, where weights sum to 1, and may be
-      // anything where they do not.
-      if (GetParam().leaks && t == 1 && !GetParam().sums_to_one) continue;
+      // itself, whatever the metric. spkde normalizes over the keys that a query sees: the weight
+      // of its first token is 1 but for rounding, which may see the future.
+      if (t == 1 && GetParam().attention == "spkde") {
+        EXPECT_TRUE(at::allclose(after.select(1, 0), before.select(1, 0), 0.0, 1e-5));
+        continue;
+      }
       EXPECT_EQ(at::equal(after.narrow(1, 0, t), before.narrow(1, 0, t)),
-                !GetParam().leaks || t == 1)
+                !GetParam().leaks || (t == 1 && GetParam().sums_to_one))
           << "token " << t;
     }
   }
