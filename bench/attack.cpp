@@ -127,18 +127,16 @@ std::unique_ptr<Attacker> make_torch_attacker(const AttackCase& shape,
   return std::make_unique<TorchAttacker>(shape, model, num_threads);
 }
 
-std::vector<AttackResult> measure_attacks(const std::vector<Attacker*>& attackers, int repeats) {
-  std::vector<std::vector<double>> seconds(attackers.size());
-  for (int round = -1; round < repeats; ++round) {
-    for (size_t i = 0; i < attackers.size(); ++i) {
-      const double time = attackers[i]->attack();
-      if (round >= 0) seconds[i].push_back(time);
-    }
-  }
+std::vector<AttackResult> measure_attacks(const std::vector<Attacker*>& attackers,
+                                          int repeats,
+                                          const ProgressFn& progress) {
+  const auto timings = take_turns(
+      attackers.size(),
+      {.warm_up = 1, .repeats = repeats, .what = "attacks of everybody", .progress = progress},
+      [&](size_t i) { return attackers[i]->attack(); });
   std::vector<AttackResult> results;
   for (size_t i = 0; i < attackers.size(); ++i) {
-    results.push_back(
-        {attackers[i]->name(), attackers[i]->num_parameters(), summarize(seconds[i])});
+    results.push_back({attackers[i]->name(), attackers[i]->num_parameters(), timings[i]});
   }
   return results;
 }

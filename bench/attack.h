@@ -52,6 +52,8 @@ struct AttackResult {
 };
 
 /// Everybody in turns, after one attack to warm up.
-std::vector<AttackResult> measure_attacks(const std::vector<Attacker*>& attackers, int repeats);
+std::vector<AttackResult> measure_attacks(const std::vector<Attacker*>& attackers,
+                                          int repeats,
+                                          const ProgressFn& progress = {});
 
 }  // namespace elliptical::bench

@@ -45,22 +45,25 @@ struct Decoder {
 std::vector<DecodeResult> measure_decode(const TrainingCase& shape,
                                          const std::vector<std::string>& attentions,
                                          const std::vector<int64_t>& positions,
-                                         int repeats) {
+                                         int repeats,
+                                         const ProgressFn& progress) {
   std::vector<std::unique_ptr<Decoder>> decoders;
   for (const std::string& attention : attentions) {
     decoders.push_back(std::make_unique<Decoder>(shape, attention));
   }
   std::vector<DecodeResult> results;
+  size_t done = 0;
   for (const int64_t position : positions) {
-    std::vector<std::vector<double>> seconds(decoders.size());
+    if (progress)
+      progress(done++, positions.size(), "after " + std::to_string(position) + " tokens");
     for (const auto& decoder : decoders) decoder->advance_to(position);
-    for (int i = 0; i < repeats; ++i) {
-      for (size_t d = 0; d < decoders.size(); ++d) seconds[d].push_back(decoders[d]->next_token());
-    }
+    const auto timings = take_turns(decoders.size(), {.warm_up = 0, .repeats = repeats},
+                                    [&](size_t d) { return decoders[d]->next_token(); });
     for (size_t d = 0; d < decoders.size(); ++d) {
-      results.push_back({attentions[d], position, summarize(std::move(seconds[d]))});
+      results.push_back({attentions[d], position, timings[d]});
     }
   }
+  if (progress) progress(done, positions.size(), "done");
   return results;
 }
 

@@ -25,6 +25,7 @@ struct DecodeResult {
 std::vector<DecodeResult> measure_decode(const TrainingCase& shape,
                                          const std::vector<std::string>& attentions,
                                          const std::vector<int64_t>& positions,
-                                         int repeats);
+                                         int repeats,
+                                         const ProgressFn& progress = {});
 
 }  // namespace elliptical::bench

@@ -42,6 +42,28 @@ Timing summarize(std::vector<double> seconds) {
   return {seconds.front(), median, static_cast<int>(seconds.size())};
 }
 
+std::vector<Timing> take_turns(size_t count,
+                               const Turns& turns,
+                               const std::function<double(size_t)>& seconds_of) {
+  const int num_rounds = turns.warm_up + turns.repeats;
+  const auto show = [&](int round) {
+    if (!turns.progress) return;
+    turns.progress(static_cast<size_t>(round), static_cast<size_t>(num_rounds), turns.what);
+  };
+  std::vector<std::vector<double>> seconds(count);
+  for (int round = 0; round < num_rounds; ++round) {
+    show(round);
+    for (size_t i = 0; i < count; ++i) {
+      const double time = seconds_of(i);
+      if (round >= turns.warm_up) seconds[i].push_back(time);
+    }
+  }
+  show(num_rounds);
+  std::vector<Timing> timings;
+  for (std::vector<double>& each : seconds) timings.push_back(summarize(std::move(each)));
+  return timings;
+}
+
 std::vector<Timing> measure(const std::vector<Contestant*>& contestants,
                             Pass pass,
                             const MeasureOptions& options) {

@@ -28,6 +28,23 @@ struct Timing {
 /// Minimum and median of at least one call.
 Timing summarize(std::vector<double> seconds);
 
+/// Told before each piece of work, and once more when all are done: `done` of `total`, and what
+/// follows.
+using ProgressFn = std::function<void(size_t done, size_t total, const std::string& what)>;
+
+/// Rounds of something that is slow enough to be counted in rounds.
+struct Turns {
+  int warm_up = 2;  ///< rounds that do not count
+  int repeats = 20;
+  std::string what = {};  ///< for `progress`
+  ProgressFn progress = {};
+};
+
+/// Rounds in which each of `count` contestants runs once, in order: `seconds_of(i)` runs number i.
+std::vector<Timing> take_turns(size_t count,
+                               const Turns& turns,
+                               const std::function<double(size_t)>& seconds_of);
+
 /// Two warm-up rounds, then rounds in which each contestant is called once, in the order given. One
 /// Timing per contestant.
 std::vector<Timing> measure(const std::vector<Contestant*>& contestants,

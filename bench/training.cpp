@@ -18,7 +18,6 @@
 namespace elliptical::bench {
 namespace {
 
-constexpr int kWarmUpSteps = 2;
 constexpr double kLearningRate = 2.5e-4, kClipNorm = 0.25;
 
 /// The logarithm of a word's rank is uniform: Zipf's law.
@@ -167,19 +166,16 @@ const std::vector<TrainingTarget>& training_targets() {
 
 std::vector<TrainingResult> measure_training(const TrainingCase& shape,
                                              const std::vector<Trainer*>& trainers,
-                                             int repeats) {
+                                             int repeats,
+                                             const ProgressFn& progress) {
   std::vector<TrainingResult> results;
-  std::vector<std::vector<double>> seconds(trainers.size());
   for (const Trainer* trainer : trainers) {
     results.push_back({shape, trainer->name(), trainer->num_parameters(), {}, 0});
   }
-  for (int round = -kWarmUpSteps; round < repeats; ++round) {
-    for (size_t i = 0; i < trainers.size(); ++i) {
-      const double time = trainers[i]->step(results[i].loss);
-      if (round >= 0) seconds[i].push_back(time);
-    }
-  }
-  for (size_t i = 0; i < trainers.size(); ++i) results[i].timing = summarize(std::move(seconds[i]));
+  const auto timings =
+      take_turns(trainers.size(), {.repeats = repeats, .what = "training", .progress = progress},
+                 [&](size_t i) { return trainers[i]->step(results[i].loss); });
+  for (size_t i = 0; i < trainers.size(); ++i) results[i].timing = timings[i];
   return results;
 }
 

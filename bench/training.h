@@ -75,6 +75,7 @@ const std::vector<TrainingTarget>& training_targets();
 /// Everybody in turns, after two steps to warm up.
 std::vector<TrainingResult> measure_training(const TrainingCase& shape,
                                              const std::vector<Trainer*>& trainers,
-                                             int repeats);
+                                             int repeats,
+                                             const ProgressFn& progress = {});
 
 }  // namespace elliptical::bench

@@ -68,7 +68,8 @@ std::vector<MemoryPoint> memory_growth(const TrainingCase& shape,
 std::vector<VariantResult> measure_variants(const TrainingCase& shape,
                                             const std::vector<std::string>& attentions,
                                             const std::vector<int64_t>& lengths,
-                                            int repeats) {
+                                            int repeats,
+                                            const ProgressFn& progress) {
   std::vector<VariantResult> results(attentions.size());
   std::vector<std::unique_ptr<Trainer>> owned;
   std::vector<Trainer*> trainers;
@@ -82,9 +83,10 @@ std::vector<VariantResult> measure_variants(const TrainingCase& shape,
       continue;
     }
     trainers.push_back(owned.back().get());
+    if (progress) progress(i, attentions.size(), "memory of " + attentions[i]);
     result.memory = memory_growth(shape, attentions[i], lengths);
   }
-  const auto steps = measure_training(shape, trainers, repeats);
+  const auto steps = measure_training(shape, trainers, repeats, progress);
   size_t next = 0;
   for (VariantResult& result : results) {
     if (!result.refusal.empty()) continue;

@@ -28,6 +28,7 @@ struct VariantResult {
 std::vector<VariantResult> measure_variants(const TrainingCase& shape,
                                             const std::vector<std::string>& attentions,
                                             const std::vector<int64_t>& lengths,
-                                            int repeats);
+                                            int repeats,
+                                            const ProgressFn& progress = {});
 
 }  // namespace elliptical::bench

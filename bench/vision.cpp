@@ -20,7 +20,6 @@
 namespace elliptical::bench {
 namespace {
 
-constexpr int kWarmUpRounds = 2;
 constexpr double kLearningRate = 1e-4, kWeightDecay = 0.05;
 
 /// The same as in bench/peers/vit.py.
@@ -227,20 +226,18 @@ const std::vector<VisionTarget>& vision_targets() {
   return targets;
 }
 
-std::vector<VisionResult> measure_vision(const std::vector<VisionRunner*>& runners, int repeats) {
+std::vector<VisionResult> measure_vision(const std::vector<VisionRunner*>& runners,
+                                         int repeats,
+                                         const ProgressFn& progress) {
   check_logits(runners);
   std::vector<VisionResult> results;
   for (const VisionPass pass : {VisionPass::kInference, VisionPass::kTraining}) {
-    std::vector<std::vector<double>> seconds(runners.size());
-    for (int round = -kWarmUpRounds; round < repeats; ++round) {
-      for (size_t i = 0; i < runners.size(); ++i) {
-        const double time = runners[i]->run(pass);
-        if (round >= 0) seconds[i].push_back(time);
-      }
-    }
+    const auto timings =
+        take_turns(runners.size(),
+                   {.repeats = repeats, .what = std::string(to_string(pass)), .progress = progress},
+                   [&](size_t i) { return runners[i]->run(pass); });
     for (size_t i = 0; i < runners.size(); ++i) {
-      results.push_back({pass, runners[i]->name(), runners[i]->num_parameters(),
-                         summarize(std::move(seconds[i]))});
+      results.push_back({pass, runners[i]->name(), runners[i]->num_parameters(), timings[i]});
     }
   }
   return results;

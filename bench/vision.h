@@ -61,6 +61,8 @@ const std::vector<VisionTarget>& vision_targets();
 
 /// Everybody in turns, after two rounds to warm up, inference first. Throws std::runtime_error when
 /// a peer of the same attention says something else.
-std::vector<VisionResult> measure_vision(const std::vector<VisionRunner*>& runners, int repeats);
+std::vector<VisionResult> measure_vision(const std::vector<VisionRunner*>& runners,
+                                         int repeats,
+                                         const ProgressFn& progress = {});
 
 }  // namespace elliptical::bench

@@ -3,7 +3,6 @@
 // `elliptical bench`: our op against its peers on this machine, in turns, as ratios (see bench/).
 #include <fmt/format.h>
 #include <torch/torch.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <iostream>
@@ -57,14 +56,6 @@ std::vector<Pass> chosen_passes(const std::string& pass) {
   return {Pass::kForward, Pass::kForwardBackward};
 }
 
-/// One line that overwrites itself on a terminal, plain lines elsewhere.
-void show_progress(size_t done, size_t total, const std::string& what) {
-  static const bool is_terminal = isatty(STDERR_FILENO) != 0;
-  std::cerr << (is_terminal ? "\r\x1b[K" : "") << fmt::format("[{}/{}] {}", done, total, what)
-            << (is_terminal ? "" : "\n") << std::flush;
-  if (is_terminal && done == total) std::cerr << "\r\x1b[K";
-}
-
 std::vector<Comparison> run(const BenchOptions& options) {
   const std::vector<bench::Case> cases = chosen_cases(options);
   const std::vector<Pass> passes = chosen_passes(options.pass);
@@ -75,13 +66,13 @@ std::vector<Comparison> run(const BenchOptions& options) {
     // A case about the metric's price has only one peer, whatever was asked for.
     const auto peers = c.rival == "plain" ? std::vector<std::string>{"plain"} : options.peers;
     for (const Pass pass : passes) {
-      show_progress(done, total, c.name() + " " + bench::name(pass));
+      show_bench_progress(done, total, c.name() + " " + bench::name(pass));
       const auto rows = bench::compare(c, pass, peers, at::get_num_threads(), options.measure);
       comparisons.insert(comparisons.end(), rows.begin(), rows.end());
       ++done;
     }
   }
-  show_progress(done, total, "done");
+  show_bench_progress(done, total, "done");
   return comparisons;
 }
 

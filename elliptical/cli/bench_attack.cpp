@@ -104,7 +104,7 @@ int bench_attack(const AttackBenchOptions& options) {
   if (attackers.empty()) return 0;
   std::vector<bench::Attacker*> pointers;
   for (const auto& attacker : attackers) pointers.push_back(attacker.get());
-  const auto results = bench::measure_attacks(pointers, options.repeats);
+  const auto results = bench::measure_attacks(pointers, options.repeats, show_bench_progress);
   const Machine machine = this_machine();
   if (options.format == "table") {
     print_table(results, shape, machine);

@@ -20,7 +20,8 @@ int bench_decode(const std::string& format, int repeats, bool quick) {
         .vocabulary_size = 300, .num_layers = 2, .dim = 32, .num_heads = 2, .feedforward_dim = 64};
     positions = {16, 64};
   }
-  const auto results = bench::measure_decode(shape, {"softmax", "elliptical"}, positions, repeats);
+  const auto results = bench::measure_decode(shape, {"softmax", "elliptical"}, positions, repeats,
+                                             show_bench_progress);
   const Machine machine = this_machine();
   auto records = nlohmann::ordered_json::array();
   for (const bench::DecodeResult& row : results) {

@@ -2,6 +2,7 @@
 #include "elliptical/cli/bench_output.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <iostream>
 
@@ -20,6 +21,17 @@ void add_machine(const Machine& machine, nlohmann::ordered_json& record) {
   record["torch"] = machine.torch_version;
   record["version"] = ELLIPTICAL_VERSION;
   record["cpu"] = machine.cpu;
+}
+
+void show_bench_progress(size_t done, size_t total, const std::string& what) {
+  static const bool is_terminal = isatty(STDERR_FILENO) != 0;
+  const bool is_done = done == total;
+  if (is_terminal) {
+    std::cerr << "\r\x1b[K" << (is_done ? "" : fmt::format("[{}/{}] {}", done, total, what));
+  } else if (!is_done) {
+    std::cerr << fmt::format("[{}/{}] {}\n", done, total, what);
+  }
+  std::cerr << std::flush;
 }
 
 void print_bench_records(const nlohmann::ordered_json& records, const std::string& format) {

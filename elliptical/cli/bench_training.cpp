@@ -136,7 +136,8 @@ int bench_training(const TrainingBenchOptions& options) {
     if (trainers.empty()) continue;
     std::vector<bench::Trainer*> pointers;
     for (const auto& trainer : trainers) pointers.push_back(trainer.get());
-    const auto rows = bench::measure_training(shape, pointers, options.repeats);
+    const auto rows =
+        bench::measure_training(shape, pointers, options.repeats, show_bench_progress);
     results.insert(results.end(), rows.begin(), rows.end());
   }
   if (!any) {

@@ -141,7 +141,8 @@ int bench_variants(const VariantsBenchOptions& options) {
   const bench::TrainingCase shape = options.quick ? tiny() : two_core();
   const std::vector<int64_t> lengths =
       options.quick ? std::vector<int64_t>{64, 128} : std::vector<int64_t>{1024, 2048, 4096, 8192};
-  const auto results = bench::measure_variants(shape, names, lengths, options.repeats);
+  const auto results =
+      bench::measure_variants(shape, names, lengths, options.repeats, show_bench_progress);
   const VariantResult* softmax = find_softmax(results);
   const Machine machine = this_machine();
   if (options.format == "table") {

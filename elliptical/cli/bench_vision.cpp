@@ -132,7 +132,8 @@ int bench_vision(const VisionBenchOptions& options) {
   if (runners.empty()) return 0;
   std::vector<bench::VisionRunner*> pointers;
   for (const auto& runner : runners) pointers.push_back(runner.get());
-  const std::vector<VisionResult> results = bench::measure_vision(pointers, options.repeats);
+  const std::vector<VisionResult> results =
+      bench::measure_vision(pointers, options.repeats, show_bench_progress);
   const Machine machine = this_machine();
   if (options.format == "table") {
     print_table(results, shape, machine);

@@ -46,6 +46,30 @@ TEST(Measure, LeavesWarmUpOutAndGivesMinimumAndMedian) {
   EXPECT_DOUBLE_EQ(timing.median, 4.5);
 }
 
+TEST(TakeTurns, RunsRoundsAndLeavesWarmUpOut) {
+  std::string diary, shown;
+  double next = 0;
+  const auto timings = take_turns(2,
+                                  {.warm_up = 1,
+                                   .repeats = 3,
+                                   .what = "steps",
+                                   .progress =
+                                       [&](size_t done, size_t total, const std::string& what) {
+                                         shown += std::to_string(done) + "/" +
+                                                  std::to_string(total) + " " + what + ", ";
+                                       }},
+                                  [&](size_t i) {
+                                    diary += i == 0 ? "a" : "b";
+                                    return next++;
+                                  });
+  EXPECT_EQ(diary, "abababab");
+  EXPECT_EQ(shown, "0/4 steps, 1/4 steps, 2/4 steps, 3/4 steps, 4/4 steps, ");
+  ASSERT_EQ(timings.size(), 2u);
+  EXPECT_EQ(timings[0].calls, 3);
+  EXPECT_DOUBLE_EQ(timings[0].min, 2);  // of 2, 4, 6
+  EXPECT_DOUBLE_EQ(timings[1].median, 5);
+}
+
 TEST(Measure, GoesOnUntilTheTimeIsUsed) {
   std::string diary;
   Scripted a("a", {0.25}, &diary);
