@@ -138,7 +138,19 @@ std::vector<Circumstances> Chooser::choose_attacks(const std::optional<Circumsta
       of_attack.insert(run.run->name);
     }
   }
-  std::erase_if(attacks, [&](const Circumstances& c) { return names.at(c).size() < 2; });
+  const bool has_others = std::any_of(runs_.begin(), runs_.end(), [&](const MeasuredRun& run) {
+    return run.run->name != runs_.front().run->name;
+  });
+  std::erase_if(attacks, [&](const Circumstances& c) {
+    const std::set<std::string>& of_attack = names.at(c);
+    if (of_attack.size() > 1) return false;
+    if (has_others) {
+      result_.problems.push_back(
+          "attacks: only " + *of_attack.begin() + " is attacked by " + attack_words(c).name +
+          " (left out; for the others: " + measuring_command(c, "RUN") + ")");
+    }
+    return true;
+  });
   if (attacks.size() > kMaxAttackColumns) {
     result_.problems.push_back("attacks: of " + std::to_string(attacks.size()) + " the first " +
                                std::to_string(kMaxAttackColumns) +

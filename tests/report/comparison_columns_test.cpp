@@ -124,7 +124,10 @@ TEST(ComparisonColumns, ARunThatLacksAnAttackIsNamedWithTheCommand) {
   ASSERT_EQ(comparison.columns.size(), 3);
   EXPECT_EQ(
       comparison.problems,
-      Lines({"runs/other-seed-2: is not attacked by pgd, eps 1/255, steps=7 step_ratio=0.5, metric "
+      Lines({"attacks: only other is attacked by fgsm, eps 1/255 (left out; for the others: "
+             "elliptical attack RUN --attack fgsm --eps 1/255 --split test --eval-set "
+             "max_pictures=50 --eval-set blocks=50)",
+             "runs/other-seed-2: is not attacked by pgd, eps 1/255, steps=7 step_ratio=0.5, metric "
              "detached as the others are (elliptical attack runs/other-seed-2 --attack pgd --eps "
              "1/255 --metric-gradient detached --set pgd.steps=7 --set pgd.step_ratio=0.5 --split "
              "test --eval-set max_pictures=50 --eval-set blocks=50)"}));
