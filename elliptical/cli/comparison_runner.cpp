@@ -25,6 +25,9 @@ using Clock = std::chrono::steady_clock;
 /// Parts of the data that are recorded apart: enough for a bootstrap over them.
 constexpr int kBlocks = 50;
 
+/// Seconds before the first guess of how long everything takes.
+constexpr double kFirstEta = 20;
+
 /// A child of a comparison that was killed a moment ago may still be about to die.
 void wait_for_lock(const run::RunPaths& paths) {
   for (int attempt = 0; attempt < 50 && fs::exists(paths.folder); ++attempt) {
@@ -294,7 +297,9 @@ double Runner::seconds_left() const {
   for (const auto& [i, start] : running_) left += work_left(i);
   const std::chrono::duration<double> elapsed = Clock::now() - begin_;
   const double done = left_at_start_ - left;
-  return done > 0 ? elapsed.count() / done * left : -1;
+  // At first most of the time went into reading data: that says nothing about the rest.
+  const bool is_known = done > 0 && elapsed.count() > kFirstEta;
+  return is_known ? elapsed.count() / done * left : -1;
 }
 
 /// One line for all: the run that began first, and how long everything takes.
