@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include <array>
+#include <bit>
 #include <cmath>
 #include <numbers>
 
@@ -14,7 +15,6 @@
 namespace elliptical::models {
 namespace {
 
-constexpr int64_t kStemStride = 16, kNumClassBlocks = 2;
 constexpr int64_t kCodeChannels = 32;  // of each coordinate
 
 struct Size {
@@ -25,13 +25,15 @@ constexpr std::array kSizes = {Size{"tiny", 192, 12, 4}, Size{"small", 384, 12, 
                                Size{"base", 448, 18, 8}, Size{"large", 480, 24, 10}};
 
 void check(const FanOptions& options) {
-  if (options.image_size % kStemStride != 0) {
-    throw ConfigError("model: image_size must be a multiple of 16 for the stem, got " +
-                      std::to_string(options.image_size));
+  const int64_t P = options.patch_size;
+  if (!std::has_single_bit(static_cast<uint64_t>(P))) {
+    throw ConfigError("model: patch_size must be a power of 2 for the stem, got " +
+                      std::to_string(P));
   }
-  if (options.dim % 8 != 0) {
-    throw ConfigError("model: dim must be a multiple of 8 for the stem, got " +
-                      std::to_string(options.dim));
+  check_patches(options.image_size, P);
+  if (options.dim % (P / 2) != 0) {
+    throw ConfigError("model: dim must be a multiple of patch_size / 2 = " + std::to_string(P / 2) +
+                      " for the stem, got " + std::to_string(options.dim));
   }
 }
 
@@ -61,7 +63,11 @@ void FanOptions::visit(FieldList& fields) {
                      .set = [this](const std::string& name) { use_size(name); },
                      .selects_fields = true},
                     "defaults of dim, num_layers and num_heads: those of FAN-ViT");
-  fields.add("dim", dim, "width C of the tokens, a multiple of 8", at_least(8));
+  fields.add("patch_size", patch_size,
+             "height and width of the pixels that one token stands for: 2 to the number of "
+             "convolutions in the stem",
+             at_least(2));
+  fields.add("dim", dim, "width C of the tokens, a multiple of patch_size / 2", at_least(1));
   fields.add("num_layers", num_layers, "blocks", at_least(1));
   fields.add("num_heads", num_heads, "heads per layer; they share the width", at_least(1));
   fields.add("feedforward_ratio", feedforward_ratio, "width inside a feed-forward layer / dim",
@@ -82,15 +88,16 @@ void FanOptions::use_size(const std::string& name) {
 }
 
 Fan::Fan(const FanOptions& chosen, int64_t num_classes)
-    : ImageModel(num_classes), options_(chosen), side_(chosen.image_size / kStemStride) {
+    : ImageModel(num_classes), options_(chosen), side_(chosen.image_size / chosen.patch_size) {
   check(options_);
   const int64_t C = options_.dim, L = options_.num_layers;
   auto patch_embed = register_module("patch_embed", std::make_shared<torch::nn::Module>());
   auto proj = patch_embed->register_module("proj", std::make_shared<torch::nn::Module>());
   int64_t channels = 3;
-  for (int64_t i = 0; i < 4; ++i) {  // 0, 2, 4, 6: activations in between count
+  const int64_t num_convolutions = std::countr_zero(static_cast<uint64_t>(options_.patch_size));
+  for (int64_t i = 0; i < num_convolutions; ++i) {  // 0, 2, 4, 6: activations in between count
     auto pair = proj->register_module(std::to_string(2 * i), std::make_shared<torch::nn::Module>());
-    const int64_t wider = C >> (3 - i);
+    const int64_t wider = C >> (num_convolutions - 1 - i);
     stem_.push_back(pair->register_module(
         "0", std::make_shared<nn::Convolution>(
                  channels, wider, 3,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The Fully Attentional Network (Zhou et al., ICML 2022), ViT family: four convolutions as a stem,
-// a Fourier code of the grid as positions, blocks with attention between tokens and between
-// channels, two blocks of class attention.
+// The Fully Attentional Network (Zhou et al., ICML 2022), ViT family: convolutions as a stem, each
+// of which halves the map (four of them for patches of 16), a Fourier code of the grid as
+// positions, blocks with attention between tokens and between channels, two blocks of class
+// attention.
 //
 //   x = stem(pixels) + position map                                   (B, grid^2, C)
 //   x = x + path(gamma1 * attn(norm1(x)));  x = x + path(gamma2 * channels(norm2(x)))    L times
@@ -21,6 +22,7 @@ namespace elliptical::models {
 
 struct FanOptions : ImageModelOptions {
   std::string size = "tiny";
+  int64_t patch_size = 16;
   int64_t dim = 192;
   int64_t num_layers = 12;
   int64_t num_heads = 4;
@@ -36,7 +38,10 @@ class Fan : public ImageModel {
   Fan(const FanOptions& options, int64_t num_classes);
 
   const FanOptions& options() const override { return options_; }
-  int64_t num_tokens() const override { return side_ * side_; }
+  std::vector<TokenStage> stages() const override {
+    return {{"blocks.", side_ * side_, options_.dim, options_.num_layers},
+            {"cls_attn_blocks.", 1, options_.dim, kNumClassBlocks}};
+  }
 
  protected:
   ImageLogits run(const at::Tensor& pixels, nn::AttentionContext& context) override;
@@ -46,6 +51,8 @@ class Fan : public ImageModel {
   bool initialize_parameter(const std::string& name, at::Tensor& parameter, RandomKey key) override;
 
  private:
+  static constexpr int64_t kNumClassBlocks = 2;
+
   at::Tensor stem(const at::Tensor& pixels, bool training) const;
 
   const FanOptions options_;

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "elliptical/base/errors.h"
 #include "elliptical/nn/initialize.h"
 
 namespace elliptical::models {
@@ -19,6 +20,12 @@ void ImageModelOptions::visit_common(FieldList& fields, const char* drop_path_he
              at_least(1));
   fields.add("drop_path", drop_path, drop_path_help, below(0, 1));
   fields.add_group("attention", attention);
+}
+
+void check_patches(int64_t image_size, int64_t patch_size) {
+  if (image_size % patch_size == 0) return;
+  throw ConfigError("model: image_size must be a multiple of patch_size, got image_size = " +
+                    std::to_string(image_size) + ", patch_size = " + std::to_string(patch_size));
 }
 
 ImageLogits ImageModel::heads(const at::Tensor& pixels, nn::AttentionContext& context) {

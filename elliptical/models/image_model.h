@@ -28,6 +28,13 @@ struct ImageModelOptions : Options {
   void visit_common(FieldList& fields, const char* drop_path_help);
 };
 
+/// Blocks that work on the same number of tokens of the same width; blocks of class attention on
+/// one.
+struct TokenStage {
+  std::string prefix;  ///< of the names of their parameters
+  int64_t num_tokens, dim, num_layers;
+};
+
 /// What a model says about B pictures.
 struct ImageLogits {
   at::Tensor logits;     ///< (B, K); of a distilled model in evaluation, the mean of both heads
@@ -53,7 +60,9 @@ class ImageModel : public torch::nn::Module {
   int64_t num_parameters() const;
   int64_t num_classes() const { return num_classes_; }
   virtual const ImageModelOptions& options() const = 0;
-  virtual int64_t num_tokens() const = 0;  ///< that attention sees, in the first layer
+  virtual std::vector<TokenStage> stages() const = 0;
+  /// That attention sees, in the first layer.
+  int64_t num_tokens() const { return stages().front().num_tokens; }
   /// Tokens in front that are no patches, in all layers; the first one's is the class token.
   virtual int64_t num_prefix_tokens() const { return 0; }
 
@@ -71,6 +80,9 @@ class ImageModel : public torch::nn::Module {
  private:
   const int64_t num_classes_;
 };
+
+/// Throws ConfigError where pictures are not a whole number of patches.
+void check_patches(int64_t image_size, int64_t patch_size);
 
 /// One line of the table of models.
 struct ImageModelEntry {

@@ -16,9 +16,12 @@ namespace elliptical::models {
 namespace {
 
 constexpr int64_t kStemChannels = 32;
+constexpr int64_t kPublishedPatch = 16, kSmallPatch = 4;
 
 /// Tokens per side behind the stem.
-int64_t stem_side(int64_t image_size) {
+int64_t stem_side(const RvtOptions& options) {
+  const int64_t image_size = options.image_size;
+  if (options.patch_size == kSmallPatch) return image_size / kSmallPatch;
   const int64_t wide = (image_size + 4 - 7) / 2 + 1, pooled = (wide + 2 - 3) / 2 + 1;
   return image_size < 3 ? 0 : pooled / 4;
 }
@@ -59,9 +62,14 @@ void check(const RvtOptions& options) {
                         std::to_string(options.dims[s - 1]));
     }
   }
-  if (stem_side(options.image_size) < 1) {
-    throw ConfigError("model: image_size must be at least 15 for the stem, got " +
-                      std::to_string(options.image_size));
+  if (options.patch_size != kPublishedPatch && options.patch_size != kSmallPatch) {
+    throw ConfigError("model: patch_size must be 16 or 4, got " +
+                      std::to_string(options.patch_size));
+  }
+  if (stem_side(options) < 1) {
+    throw ConfigError("model: image_size must be at least " +
+                      std::to_string(options.patch_size == kSmallPatch ? 4 : 15) +
+                      " for the stem, got " + std::to_string(options.image_size));
   }
 }
 
@@ -74,6 +82,9 @@ void RvtOptions::visit(FieldList& fields) {
                      .set = [this](const std::string& name) { use_size(name); },
                      .selects_fields = true},
                     "defaults of dims, num_layers, num_heads and conv_feedforward");
+  fields.add("patch_size", patch_size,
+             "16: the published stem; 4, for small pictures: one that neither strides nor pools "
+             "before it cuts patches");
   fields.add("dims", dims, "width of the tokens in each stage");
   fields.add("num_layers", num_layers, "blocks in each stage");
   fields.add("num_heads", num_heads, "heads per layer in each stage");
@@ -105,8 +116,11 @@ Rvt::Rvt(const RvtOptions& chosen, int64_t num_classes)
   };
   auto patch_embed = register_module("patch_embed", std::make_shared<torch::nn::Module>());
   auto proj = patch_embed->register_module("proj", std::make_shared<torch::nn::Module>());
-  stem_wide_ =
-      proj->register_module("0", convolution(3, kStemChannels, 7, {.stride = 2, .padding = 2}));
+  const bool is_small = options_.patch_size == kSmallPatch;
+  stem_wide_ = proj->register_module(
+      "0", convolution(3, kStemChannels, 7,
+                       is_small ? ConvolutionOptions{.stride = 1, .padding = 3}
+                                : ConvolutionOptions{.stride = 2, .padding = 2}));
   stem_norm_ = proj->register_module("1", std::make_shared<nn::BatchNorm>(kStemChannels));
   stem_patches_ = proj->register_module(
       "3", convolution(kStemChannels, options_.dims.front(), 4, {.stride = 4}));
@@ -115,8 +129,7 @@ Rvt::Rvt(const RvtOptions& chosen, int64_t num_classes)
   torch::nn::ModuleList pools = register_module("pools", torch::nn::ModuleList());
   const int64_t num_blocks =
       std::accumulate(options_.num_layers.begin(), options_.num_layers.end(), int64_t{0});
-  int64_t side = stem_side(options_.image_size), block = 0;
-  num_tokens_ = side * side;
+  int64_t side = stem_side(options_), block = 0;
   for (size_t s = 0; s < options_.dims.size(); ++s) {
     const int64_t C = options_.dims[s], L = options_.num_layers[s];
     if (s > 0) {
@@ -154,6 +167,7 @@ Rvt::Rvt(const RvtOptions& chosen, int64_t num_classes)
       list->push_back(stages_.back().back());
     }
     transformers->push_back(stage);
+    token_stages_.push_back({"transformers." + std::to_string(s) + ".", side * side, C, L});
   }
   norm_ =
       register_module("norm", std::make_shared<nn::Norm>(options_.dims.back(), nn::kPreNormEps));
@@ -162,9 +176,11 @@ Rvt::Rvt(const RvtOptions& chosen, int64_t num_classes)
 }
 
 at::Tensor Rvt::stem(const at::Tensor& pixels, bool training) const {
-  const at::Tensor wide = stem_norm_->forward(stem_wide_->forward(pixels), training);
-  return stem_patches_->forward(at::max_pool2d(wide, /*kernel_size=*/3, /*stride=*/2,
-                                               /*padding=*/1));
+  at::Tensor wide = stem_norm_->forward(stem_wide_->forward(pixels), training);
+  if (options_.patch_size == kPublishedPatch) {
+    wide = at::max_pool2d(wide, /*kernel_size=*/3, /*stride=*/2, /*padding=*/1);
+  }
+  return stem_patches_->forward(wide);
 }
 
 ImageLogits Rvt::run(const at::Tensor& pixels, nn::AttentionContext& context) {

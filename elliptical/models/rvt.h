@@ -4,8 +4,12 @@
 // token and no positions, pre-norm blocks with a convolutional feed-forward layer in one or two
 // stages, the mean over tokens as the picture's features.
 //
-//   stem: conv 7x7 / 2 (3 -> 32), batch norm, max pool 3 / 2, conv 4x4 / 4 (32 -> C), 224 -> 14 x
-//   14 between stages: depthwise conv 3x3 / 2 that widens logits = head(norm(mean over tokens))
+//   stem: conv 7x7 / 2 (3 -> 32), batch norm, max pool 3 / 2, conv 4x4 / 4 (32 -> C): 224 -> 14
+//   between stages: depthwise conv 3x3 / 2 that widens
+//   logits = head(norm(mean over tokens))
+//
+// With patch_size = 4, for small pictures, the first convolution has stride 1 and nothing is
+// pooled: 32 -> 8. That is ours.
 //
 // 8,646,376 parameters in RVT-Ti. The starred models have attention.name = "rvt" with
 // normalize_keys = false and gated_layers = 10 (tiny) or 5. The first block of a stage has no
@@ -21,6 +25,7 @@ namespace elliptical::models {
 
 struct RvtOptions : ImageModelOptions {
   std::string size = "tiny";
+  int64_t patch_size = 16;
   std::vector<int64_t> dims{192, 384}, num_layers{10, 2}, num_heads{6, 12};  ///< by stage
   double feedforward_ratio = 4.0;
   bool conv_feedforward = true;
@@ -35,7 +40,7 @@ class Rvt : public ImageModel {
   Rvt(const RvtOptions& options, int64_t num_classes);
 
   const RvtOptions& options() const override { return options_; }
-  int64_t num_tokens() const override { return num_tokens_; }
+  std::vector<TokenStage> stages() const override { return token_stages_; }
 
  protected:
   ImageLogits run(const at::Tensor& pixels, nn::AttentionContext& context) override;
@@ -49,7 +54,7 @@ class Rvt : public ImageModel {
   at::Tensor stem(const at::Tensor& pixels, bool training) const;
 
   const RvtOptions options_;
-  int64_t num_tokens_ = 0;
+  std::vector<TokenStage> token_stages_;
   std::shared_ptr<nn::Convolution> stem_wide_, stem_patches_;
   std::shared_ptr<nn::BatchNorm> stem_norm_;
   std::vector<std::vector<std::shared_ptr<nn::PreNormBlock>>> stages_;

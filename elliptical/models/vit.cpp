@@ -6,7 +6,6 @@
 #include <array>
 #include <cmath>
 
-#include "elliptical/base/errors.h"
 #include "elliptical/nn/feedforward/gelu_mlp.h"
 
 namespace elliptical::models {
@@ -18,14 +17,6 @@ struct Size {
 };
 constexpr std::array kSizes = {Size{"tiny", 192, 12, 3}, Size{"small", 384, 12, 6},
                                Size{"base", 768, 12, 12}};
-
-void check(const VitOptions& options) {
-  if (options.image_size % options.patch_size != 0) {
-    throw ConfigError("model: image_size must be a multiple of patch_size, got image_size = " +
-                      std::to_string(options.image_size) +
-                      ", patch_size = " + std::to_string(options.patch_size));
-  }
-}
 
 }  // namespace
 
@@ -65,7 +56,7 @@ void VitOptions::use_size(const std::string& name) {
 
 Vit::Vit(const VitOptions& chosen, int64_t num_classes)
     : ImageModel(num_classes), options_(chosen) {
-  check(options_);
+  check_patches(options_.image_size, options_.patch_size);
   const int64_t C = options_.dim, L = options_.num_layers;
   const int64_t grid = options_.image_size / options_.patch_size;
   const int64_t N = num_prefix_tokens() + grid * grid;

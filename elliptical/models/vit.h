@@ -3,8 +3,8 @@
 // The vision transformer of DeiT (Touvron et al., ICML 2021): patches of pixels as tokens, a class
 // token in front, learned positions, L pre-norm blocks.
 //
-//   x = [cls (; dist); patches(pixels)] + pos                        (B, N, C), N = 1 (+ 1) +
-//   grid^2 logits = head(norm(block_L(.. block_1(x))_cls))                  (B, K)
+//   x = [cls (; dist); patches(pixels)] + pos                (B, N, C), N = 1 (+ 1) + grid^2
+//   logits = head(norm(block_L(.. block_1(x))_cls))          (B, K)
 //
 // Distilled: a second token and head learn what a teacher says; evaluation takes the mean of both.
 // Parameters have the names of the public checkpoints. Their number, for P x P patches and ratio 4:
@@ -38,7 +38,9 @@ class Vit : public ImageModel {
   Vit(const VitOptions& options, int64_t num_classes);
 
   const VitOptions& options() const override { return options_; }
-  int64_t num_tokens() const override { return pos_embed_.size(1); }
+  std::vector<TokenStage> stages() const override {
+    return {{"blocks.", pos_embed_.size(1), options_.dim, options_.num_layers}};
+  }
   /// 1, or 2 in a distilled model.
   int64_t num_prefix_tokens() const override { return options_.distilled ? 2 : 1; }
 

@@ -59,10 +59,12 @@ void ClassifyImageOptions::shrink() {
     vit->num_layers = std::min<int64_t>(vit->num_layers, 2);
     vit->num_heads = std::min<int64_t>(vit->num_heads, 6);
   } else if (auto* rvt = dynamic_cast<models::RvtOptions*>(&common)) {
+    rvt->patch_size = 4;
     rvt->dims = {16, 32};
     rvt->num_layers = {1, 1};
     rvt->num_heads = {2, 4};
   } else if (auto* fan = dynamic_cast<models::FanOptions*>(&common)) {
+    fan->patch_size = 8;
     fan->dim = 32;
     fan->num_layers = 2;
     fan->num_heads = 2;

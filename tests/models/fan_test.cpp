@@ -68,6 +68,20 @@ TEST(Fan, PartsHaveTheirSizes) {
   EXPECT_EQ(count(*modules["cls_attn_blocks.1"]), 445248);
 }
 
+TEST(Fan, SmallPatchesHaveShorterStems) {
+  for (const auto& [patch, num_tokens] : {std::pair{"patch_size=4", 64}, {"patch_size=8", 16}}) {
+    const auto model = make_image_model("fan", small_fan({patch}));
+    EXPECT_EQ(model->num_tokens(), num_tokens);
+    stir_parameters(*model);
+    EXPECT_EQ(evaluate(*model, some_pixels(2, 32)).sizes(), (at::IntArrayRef{2, 5}));
+  }
+  // Two convolutions, 3 -> 8 -> 16, and their norms.
+  const auto parameters = make_image_model("fan", small_fan({"patch_size=4"}))->named_parameters();
+  EXPECT_EQ(parameters["patch_embed.proj.0.0.weight"].sizes(), (at::IntArrayRef{8, 3, 3, 3}));
+  EXPECT_EQ(parameters["patch_embed.proj.2.0.weight"].sizes(), (at::IntArrayRef{16, 8, 3, 3}));
+  EXPECT_FALSE(parameters.contains("patch_embed.proj.4.0.weight"));
+}
+
 TEST(Fan, EveryParameterLearns) {
   for (const char* attention : {"attention.name=softmax", "attention.name=elliptical"}) {
     const auto model = make_image_model("fan", small_fan({attention}));
@@ -199,10 +213,14 @@ TEST(Fan, NamesAreThoseOfPublicCheckpoints) {
 }
 
 TEST(Fan, RefusesWhatMakesNoSense) {
-  EXPECT_EQ(error_message<ConfigError>([] { make_image_model("fan", {"image_size=100"}); }),
-            "model: image_size must be a multiple of 16 for the stem, got 100");
+  EXPECT_EQ(
+      error_message<ConfigError>([] { make_image_model("fan", {"image_size=100"}); }),
+      "model: image_size must be a multiple of patch_size, got image_size = 100, patch_size = "
+      "16");
   EXPECT_EQ(error_message<ConfigError>([] { make_image_model("fan", {"dim=12"}); }),
-            "model: dim must be a multiple of 8 for the stem, got 12");
+            "model: dim must be a multiple of patch_size / 2 = 8 for the stem, got 12");
+  EXPECT_EQ(error_message<ConfigError>([] { make_image_model("fan", {"patch_size=12"}); }),
+            "model: patch_size must be a power of 2 for the stem, got 12");
 }
 
 }  // namespace

@@ -60,6 +60,21 @@ TEST(Rvt, TokensFollowTheStem) {
   EXPECT_EQ(evaluate(*smallest, some_pixels(2, 15)).sizes(), (at::IntArrayRef{2, 5}));
 }
 
+TEST(Rvt, SmallPatchesSeeEveryPixel) {
+  const auto model = make_image_model("rvt", small_rvt({"patch_size=4"}));
+  EXPECT_EQ(model->num_tokens(), 64);
+  ASSERT_EQ(model->stages().size(), 2u);
+  EXPECT_EQ(model->stages()[1].num_tokens, 16);
+  stir_parameters(*model);
+  const at::Tensor pixels = some_pixels(1, 32);
+  const at::Tensor before = evaluate(*model, pixels);
+  for (const int64_t corner : {0, 31}) {
+    at::Tensor changed = pixels.clone();
+    changed.select(2, corner).select(2, corner).add_(1.0);
+    EXPECT_FALSE(at::equal(evaluate(*model, changed), before)) << corner;
+  }
+}
+
 TEST(Rvt, EveryParameterLearns) {
   for (const char* attention :
        {"attention.name=softmax", "attention.name=elliptical", "attention.name=rvt"}) {
@@ -131,6 +146,9 @@ TEST(Rvt, RefusesWhatMakesNoSense) {
   EXPECT_EQ(refusal({"dims=[8,12]"}), "model: dims must grow by whole factors, got 12 after 8");
   EXPECT_EQ(refusal({"image_size=14"}),
             "model: image_size must be at least 15 for the stem, got 14");
+  EXPECT_EQ(refusal({"image_size=3", "patch_size=4"}),
+            "model: image_size must be at least 4 for the stem, got 3");
+  EXPECT_EQ(refusal({"patch_size=8"}), "model: patch_size must be 16 or 4, got 8");
 }
 
 }  // namespace

@@ -197,6 +197,23 @@ TEST(ClassifyImageTask, CostsWhatTheArithmeticSays) {
   EXPECT_NEAR(cost.flops_per_step / 1024 / 3 / 2, 1.25e9, 0.03e9);
 }
 
+TEST(ClassifyImageTask, CostsOfStagesCountTheirOwnTokens) {
+  const auto cost_of = [](const char* model) {
+    ClassifyImageOptions options;
+    options.data.name = "imagenet";
+    options.batch_size = 1;
+    options.model = ChosenOptions(models::image_model_choices(), model);
+    return classify_image_cost(options);
+  };
+  // RVT-Ti: 10 layers of 196 tokens, 192 wide, and 2 of 49, 384 wide; 1.3 G are published.
+  const Cost rvt = cost_of("rvt");
+  EXPECT_NEAR(rvt.flops_per_step / 3 / 2, 1.25e9, 0.08e9);
+  const double kept = 17.0 * 4 * (10 * 196 * 192 + 2 * 49 * 384);
+  EXPECT_EQ(rvt.bytes, 16.0 * static_cast<double>(rvt.num_parameters) + kept);
+  // FAN-T: 1.3 G are published; its class attention works on one token.
+  EXPECT_NEAR(cost_of("fan").flops_per_step / 3 / 2, 1.35e9, 0.05e9);
+}
+
 TEST(ClassifyImageTask, RehearsesWithoutTheData) {
   ClassifyImageOptions options = small_vit_options();
   options.data.name = "cifar-100";

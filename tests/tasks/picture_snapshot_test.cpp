@@ -154,11 +154,11 @@ TEST(PictureSnapshot, IsThereForEveryModel) {
       if (distilled) small_vit(options).distilled = true;
       const Snapshot snapshot = snapshot_of(options);
       const auto tensors = by_name(snapshot);
-      const bool is_vit = std::string(name) == "vit";
+      const bool is_vit = std::string(name) == "vit", is_rvt = std::string(name) == "rvt";
       EXPECT_EQ(snapshot.metadata.at("prefix_tokens"), !is_vit ? "0" : distilled ? "2" : "1");
-      EXPECT_EQ(tensors.at("layers.0.heat").size(2), is_vit ? 4 : 2) << name;
-      // The second stage of rvt has one token, whose rollout is all there is.
-      EXPECT_EQ(tensors.at("rollout").size(1), is_vit ? 4 : std::string(name) == "rvt" ? 1 : 2);
+      EXPECT_EQ(tensors.at("layers.0.heat").size(2), is_rvt ? 8 : 4) << name;
+      // Rollout is of the second stage of rvt, which has 4 x 4 tokens.
+      EXPECT_EQ(tensors.at("rollout").size(1), 4) << name;
       EXPECT_TRUE(tensors.at("rollout").isfinite().all().item<bool>());
     }
   }
