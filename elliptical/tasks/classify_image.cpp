@@ -127,8 +127,7 @@ void ClassifyImageTask::build(int64_t num_classes, uint64_t seed, TaskUse use) {
       throw ConfigError(
           "teacher: the model must have a second head, model.distilled = true of vit, has none");
     }
-    teacher_ = std::make_unique<Teacher>(options_.teacher, num_classes,
-                                         options_.model_options().image_size);
+    teacher_ = std::make_unique<Teacher>(options_.teacher, num_classes);
   }
 }
 

@@ -78,8 +78,7 @@ void TeacherOptions::visit(FieldList& fields) {
   fields.add_group("model", model);
 }
 
-Teacher::Teacher(const TeacherOptions& options, int64_t num_classes, int64_t image_size)
-    : options_(options) {
+Teacher::Teacher(const TeacherOptions& options, int64_t num_classes) : options_(options) {
   ChosenOptions chosen = options.model;
   ImageDataOptions data;
   if (options.weights.empty()) {
@@ -94,12 +93,6 @@ Teacher::Teacher(const TeacherOptions& options, int64_t num_classes, int64_t ima
   }
   const std::string& source = options.weights;
   const auto weights = read_weights(source);  // first of all: are they there?
-  const auto& model_options = chosen.get<models::ImageModelOptions>();
-  if (model_options.image_size != image_size) {
-    throw ConfigError("teacher: must read pictures of the size that its student reads, " +
-                      std::to_string(image_size) + ", reads " +
-                      std::to_string(model_options.image_size));
-  }
   const data::PixelStatistics statistics = data.statistics();
   mean_ = channel_tensor(statistics.mean);
   std_ = channel_tensor(statistics.std);
@@ -120,7 +113,11 @@ Teacher::Teacher(const TeacherOptions& options, int64_t num_classes, int64_t ima
 at::Tensor Teacher::say(const at::Tensor& pixels) const {
   const at::NoGradGuard no_grad;
   nn::AttentionContext context;
-  return model_->forward((pixels - mean_) / std_, context);
+  at::Tensor seen = pixels;
+  if (const int64_t size = model_->options().image_size; size != pixels.size(2)) {
+    seen = at::upsample_bicubic2d(pixels, {size, size}, /*align_corners=*/false).clamp(0, 1);
+  }
+  return model_->forward((seen - mean_) / std_, context);
 }
 
 at::Tensor Teacher::loss(const at::Tensor& logits, const at::Tensor& pixels) const {

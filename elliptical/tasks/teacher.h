@@ -7,7 +7,8 @@
 //   soft   tau^2 KL(softmax(t / tau) || softmax(z / tau)), averaged over pictures and classes
 //
 // It is a run folder, which says what model it is, or a safetensors file of the model that the
-// options describe. It sees the same augmented and mixed pictures, without gradient.
+// options describe. It sees the same augmented and mixed pictures, without gradient, resized
+// (bicubic) where it reads another size.
 #pragma once
 
 #include <memory>
@@ -34,9 +35,9 @@ struct TeacherOptions {
 
 class Teacher {
  public:
-  /// Throws ConfigError unless it has these classes and reads pictures of this size, DataError when
-  /// its weights can not be read. `kind` is not kNone.
-  Teacher(const TeacherOptions& options, int64_t num_classes, int64_t image_size);
+  /// Throws ConfigError unless it has these classes, DataError when its weights can not be read.
+  /// `kind` is not kNone.
+  Teacher(const TeacherOptions& options, int64_t num_classes);
 
   /// logits (B, K) of the second head, pixels (B, 3, S, S) in [0, 1] -> scalar.
   at::Tensor loss(const at::Tensor& logits, const at::Tensor& pixels) const;

@@ -138,10 +138,28 @@ TEST_F(TeacherTest, RefusesTeachersThatDoNotFit) {
   options_.teacher.weights = (folder_.path() / "none").string();
   EXPECT_NE(refusal(options_).find("none must be a safetensors file"), std::string::npos)
       << refusal(options_);
-  options_.teacher.weights = file_;
-  options_.teacher.model.get<models::VitOptions>().image_size = 32;
-  EXPECT_EQ(refusal(options_),
-            "teacher: must read pictures of the size that its student reads, 16, reads 32");
+}
+
+TEST_F(TeacherTest, OfAnotherSizeSeesResizedPictures) {
+  ClassifyImageOptions larger = small_vit_options();
+  small_vit(larger).image_size = 32;
+  ClassifyImageTask teacher(larger, 77);
+  teacher.model().eval();
+  run::write_tensors(file_, run::named_tensors(teacher.model()));
+  options_.teacher.model = larger.model;
+  options_.teacher.share = 1.0;
+  ClassifyImageTask student(options_, 1);
+  const Batch batch = student.train_batch(0);
+  ASSERT_EQ(batch.input.size(2), 16);
+  const at::Tensor seen =
+      at::upsample_bicubic2d(batch.input, {32, 32}, /*align_corners=*/false).clamp(0, 1);
+  const at::Tensor said = teacher.logits(teacher.normalize(seen), {}).argmax(1);
+  nn::AttentionContext context;
+  context.training = true;
+  auto& model = dynamic_cast<models::ImageModel&>(student.model());
+  const at::Tensor head = model.heads(student.normalize(batch.input), context).distilled;
+  EXPECT_NEAR(student.loss(batch, RandomKey(1)).item<double>(),
+              torch::cross_entropy_loss(head, said).item<double>(), 1e-5);
 }
 
 TEST_F(TeacherTest, WeightsCanBeTheStart) {
