@@ -16,6 +16,7 @@ By hand: python bench/peers/vit.py [--attention elliptical] [--steps 10] [--prof
 
 import argparse
 import json
+import math
 import struct
 import sys
 import time
@@ -32,12 +33,13 @@ def read_safetensors(path):
     with open(path, "rb") as file:
         (length,) = struct.unpack("<Q", file.read(8))
         header, data = json.loads(file.read(length)), bytearray(file.read())
+    header.pop("__metadata__", None)
+    types = {"F32": torch.float32, "I64": torch.int64}
     return {
-        name: torch.frombuffer(data, dtype=torch.float32, offset=entry["data_offsets"][0], count=-1)[
-            : (entry["data_offsets"][1] - entry["data_offsets"][0]) // 4
-        ].view(entry["shape"])
+        name: torch.frombuffer(
+            data, dtype=types[entry["dtype"]], offset=entry["data_offsets"][0], count=math.prod(entry["shape"])
+        ).view(entry["shape"])
         for name, entry in header.items()
-        if name != "__metadata__"
     }
 
 
