@@ -178,6 +178,11 @@ void Chooser::add_columns(const Circumstances& circumstances) {
       continue;
     }
     for (const auto& [measure, measurement] : found->second) {
+      if (!measurement.doubt.empty()) {
+        result_.problems.push_back(folder + ": accuracy under " + attack_words(circumstances).name +
+                                   " may be too high, " + measurement.doubt +
+                                   " (docs/attacks.md says what helps)");
+      }
       if (is_usable(*kMeasures[measure].quantity, measurement.value)) {
         auto& column = columns[measure];
         column.resize(runs_.size());

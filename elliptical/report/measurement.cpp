@@ -2,6 +2,7 @@
 #include "elliptical/report/measurement.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -65,6 +66,26 @@ void drop_incomplete_blocks(Measurement& measurement) {
   int64_t count = 0;
   for (const Block& block : measurement.blocks) count += block.count;
   if (count != measurement.count) measurement.blocks.clear();
+}
+
+/// What an attack noticed about the model (docs/attacks.md).
+std::string doubt_of(const Record& record) {
+  struct Flag {
+    const char *label, *words;
+  };
+  constexpr std::array kFlags = {
+      Flag{"flag_randomised", "its answers differ between passes over the same picture"},
+      Flag{"flag_probabilities", "it gives probabilities, whose gradients vanish where it is sure"},
+      Flag{"flag_zero_gradients", "some pictures have no gradient"},
+      Flag{"flag_square_beats_gradients",
+           "a search without gradients broke pictures that gradients had not"}};
+  for (const Flag& flag : kFlags) {
+    const auto found = record.labels.find(flag.label);
+    if (found == record.labels.end()) continue;
+    const bool* is_set = std::get_if<bool>(&found->second);
+    if (is_set != nullptr && *is_set) return std::string(flag.words) + ": " + flag.label;
+  }
+  return "";
 }
 
 }  // namespace
@@ -192,6 +213,7 @@ Measurements measurements_at(const RunData& run, int64_t step) {
     } else {
       measurement.value = record.value;
       measurement.count = record.count;
+      measurement.doubt = doubt_of(record);
     }
   }
   for (auto& [circumstances, by_measure] : result) {

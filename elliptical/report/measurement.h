@@ -53,6 +53,7 @@ struct Measurement {
   int64_t count = 0;          ///< targets
   size_t place = 0;           ///< among the records of the run, where it was first recorded
   std::vector<Block> blocks;  ///< all of the data, or none
+  std::string doubt = {};     ///< why a robust accuracy may be too high; empty: nothing is known
 };
 
 /// Which attack; docs/attacks.md says what its parts mean.

@@ -134,6 +134,20 @@ TEST(ComparisonColumns, ARunThatLacksAnAttackIsNamedWithTheCommand) {
   EXPECT_EQ(row_of(comparison, "other").cells[2]->to_reference->num_seeds, 1);
 }
 
+TEST(ComparisonColumns, A2WhatAnAttackDoubtsIsToldBesideItsNumber) {
+  const std::vector<RunData> runs = two_methods([](RunData& run, double better) {
+    const bool is_random = run.name == "other" && run.seed == 1;
+    add_attack(run, "auto-attack", kPixel, 30 + better,
+               {{"flag_randomised", is_random}, {"flag_zero_gradients", false}});
+  });
+  const Comparison comparison = compare_runs(runs);
+  ASSERT_EQ(comparison.columns.size(), 3);
+  EXPECT_EQ(comparison.problems,
+            Lines({"runs/other-seed-1: accuracy under auto-attack, eps 1/255 may be too high, its "
+                   "answers differ between passes over the same picture: flag_randomised "
+                   "(docs/attacks.md says what helps)"}));
+}
+
 TEST(ComparisonColumns, CommandsThatMeasure) {
   Circumstances c{.split = "test",
                   .condition = Condition::kAttacked,
