@@ -34,7 +34,7 @@ using Method = std::map<int64_t, MeasuredRun>;
 class Comparer {
  public:
   Comparer(const std::vector<RunData>& runs, const ComparisonOptions& options) : options_(options) {
-    RunSelection selection = select_runs(runs);
+    RunSelection selection = select_runs(runs, options.reference);
     result_.task = selection.task;
     result_.data = selection.data;
     result_.problems = std::move(selection.problems);

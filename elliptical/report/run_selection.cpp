@@ -80,7 +80,13 @@ std::string first_difference(const Candidate& a, const Candidate& b, Counts coun
 
 /// Says where runs of one name, or methods, differ in what they must share.
 void note_differences(const std::vector<Candidate>& candidates,
+                      const std::string& reference_name,
                       std::vector<std::string>& problems) {
+  if (candidates.empty()) return;
+  const auto found = std::find_if(candidates.begin(), candidates.end(), [&](const Candidate& c) {
+    return c.run->name == reference_name;
+  });
+  const Candidate& reference = found == candidates.end() ? candidates.front() : *found;
   std::map<std::string, const Candidate*> first_of_name;
   std::set<std::string> told;
   for (const Candidate& candidate : candidates) {
@@ -95,7 +101,6 @@ void note_differences(const std::vector<Candidate>& candidates,
       }
       continue;
     }
-    const Candidate& reference = candidates.front();
     const std::string difference = first_difference(
         reference, candidate, [](const std::string& key) { return !key.starts_with(kAttention); });
     if (!difference.empty()) {
@@ -108,7 +113,7 @@ void note_differences(const std::vector<Candidate>& candidates,
 
 }  // namespace
 
-RunSelection select_runs(const std::vector<RunData>& runs) {
+RunSelection select_runs(const std::vector<RunData>& runs, const std::string& reference) {
   RunSelection selection;
   if (runs.empty()) return selection;
   std::vector<Candidate> candidates;
@@ -158,7 +163,7 @@ RunSelection select_runs(const std::vector<RunData>& runs) {
     return std::string();
   });
 
-  note_differences(candidates, selection.problems);
+  note_differences(candidates, reference, selection.problems);
   for (const Candidate& candidate : candidates) {
     selection.runs.push_back({candidate.run, last_measured_step(*candidate.run)});
   }

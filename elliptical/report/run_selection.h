@@ -23,6 +23,7 @@ struct RunSelection {
   std::vector<std::string> problems;  ///< with what to do about each
 };
 
-RunSelection select_runs(const std::vector<RunData>& runs);
+/// `reference`: the name that others are compared with; the first one's where nobody has it.
+RunSelection select_runs(const std::vector<RunData>& runs, const std::string& reference);
 
 }  // namespace elliptical::report

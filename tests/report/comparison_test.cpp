@@ -227,7 +227,7 @@ TEST(Comparison, NamesWhatDoesNotBelongTogether) {
         "runs/softmax-seed-4: runs of softmax must have equally many steps, has 50 instead of 100 "
         "(left out; train it again with --set train.steps=100",
         "runs/softmax-seed-3: there is another run of softmax with seed 3",
-        "d: must differ from elliptical in its attention only, differs in "
+        "d: must differ from softmax in its attention only, differs in "
         "optimizer.learning_rate: nothing and 3.0 (their difference is not one of attention "
         "alone)"}) {
     EXPECT_TRUE(has_line(comparison.problems, {line}));
