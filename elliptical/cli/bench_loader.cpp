@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <torch/torch.h>
 
+#include <array>
 #include <chrono>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -127,6 +128,9 @@ int bench_loader(const std::string& format, int repeats, bool quick) {
   if (quick) {
     problem = {.batch = 2, .side = 32, .file_width = 64, .file_height = 48, .num_files = 4};
   }
+  constexpr std::array<int64_t, 4> kWorkers = {0, 1, 2, 4};
+  constexpr size_t kParts = 1 + kWorkers.size();
+  show_bench_progress(0, kParts, "steps without a loader");
   const Pictures pictures(problem);
   Model model(problem, quick);
   std::vector<float> batch = pictures.batch(0);
@@ -135,9 +139,11 @@ int bench_loader(const std::string& format, int repeats, bool quick) {
                          for (int i = 0; i < repeats; ++i) model.step(batch);
                        });
   std::vector<Row> rows;
-  for (const int64_t workers : {0, 1, 2, 4}) {
+  for (const int64_t workers : kWorkers) {
+    show_bench_progress(1 + rows.size(), kParts, fmt::format("{} workers", workers));
     rows.push_back(measure(pictures, model, problem, workers, repeats));
   }
+  show_bench_progress(kParts, kParts, "done");
 
   const Machine machine = this_machine();
   auto records = nlohmann::ordered_json::array();
