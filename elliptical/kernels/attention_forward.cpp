@@ -36,6 +36,8 @@ struct Scratch {
   float* sum;       ///< (block width): running sum of 2^(s - max)
   float* s;         ///< (kKeyBlock, panel width): scores, then probabilities
   float* mask;      ///< (kKeyBlock, panel width) twice; or dropout factors
+  float* few_q;     ///< (kLanes, ld_rows): q m of a panel of few queries
+  float* few_o;     ///< (kFewQueries, ld_rows): its unnormalised O
   float* keys;      ///< copies of a block of keys and values that can not be read in place
   float* values;
   Arena arena;
@@ -49,6 +51,8 @@ struct Scratch {
                {&sum, kBlock},
                {&s, kKeyBlock * kPanel},
                {&mask, 2 * kKeyBlock * kPanel},
+               {&few_q, kLanes * ld_rows},
+               {&few_o, kFewQueries * ld_rows},
                {&keys, kKeyBlock * sizes.D},
                {&values, kKeyBlock * sizes.Dv}}) {}
 };
@@ -106,7 +110,12 @@ void AttendBlock(const Head& head,
   constexpr int64_t kWidth = C * kLanes;
   float* s = scratch.s;
 
-  KeyProduct<C>(keys.by_row(), scratch.qt + panel.lane * sizes.D, sizes.D, sight.end, s, kWidth);
+  if (panel.is_few) {
+    FewKeyProduct(keys.by_row(), rows, scratch.few_q, scratch.ld_rows, panel.queries, sizes.D,
+                  score_unit(head.in), s, kWidth);
+  } else {
+    KeyProduct<C>(keys.by_row(), scratch.qt + panel.lane * sizes.D, sizes.D, sight.end, s, kWidth);
+  }
   if (head.masked()) {
     ApplyMasks(head, panel, key_begin, rows, scratch.mask, scratch.mask + kKeyBlock * kWidth, s,
                kWidth);
@@ -130,6 +139,12 @@ void AttendBlock(const Head& head,
     for (int64_t i = 0; i < rows * kWidth; ++i) s[i] *= scratch.mask[i];
   }
 
+  if (panel.is_few) {
+    const auto product =
+        key_begin == 0 ? FewValueProduct<Into::kEmpty> : FewValueProduct<Into::kShrunk>;
+    return product(s, kWidth, values.by_row(), rows, panel.queries, sizes.Dv, shrink, scratch.few_o,
+                   scratch.ld_rows);
+  }
   constexpr int kRows = kTileRows[C - 1];
   if (key_begin == 0) {
     Product<kRows, C, Into::kEmpty>(sizes.Dv, values.by_channel(), s, kWidth, sight.end, nullptr,
@@ -144,6 +159,7 @@ void AttendBlock(const Head& head,
 /// qt = (q m)^T * unit, where possible without a copy of the rows in between.
 void PackPanel(const Head& head, const Panel& panel, Scratch& scratch) {
   const Inputs& in = head.in;
+  if (panel.is_few) return PackQueries(head, panel, scratch.few_q, scratch.ld_rows);
   const int64_t D = in.sizes.D, width = panel.width();
   float* qt = scratch.qt + panel.lane * D;
   const bool whole_blocks = panel.queries == width && D % 4 == 0;
@@ -176,7 +192,12 @@ void WritePanel(const Head& head,
     hn::StoreU(hn::IfThenElse(empty, hn::Set(tag, kHidden), log_sum), tag, lse + l);
   }
   const float* ot = scratch.ot + panel.lane * Dv;
-  if (panel.queries == width && Dv % 4 == 0) {
+  if (panel.is_few) {
+    for (int64_t l = 0; l < panel.queries; ++l) {
+      ScaleRow(scratch.few_o + l * scratch.ld_rows, 1, Dv, inverse[l],
+               out.o.row(head.b, head.h, panel.n + l));
+    }
+  } else if (panel.queries == width && Dv % 4 == 0) {
     float* o = out.o.row(head.b, head.h, panel.n);
     Transpose(ot, width, inverse, 0, Dv, width, 1.0f, o, out.o.stride_n);
   } else {
@@ -214,12 +235,13 @@ void AttendQueries(const Head& head,
   WritePadding(head, {real.end, queries.end}, out);
   if (real.size() == 0) return;
 
-  const Panels panels(real);
+  const Panels panels(head, real);
   for (int64_t p = 0; p < panels.count; ++p) {
     const Panel panel = panels[p];
     PackPanel(head, panel, scratch);
     if (head.visible(panel.n + panel.queries - 1) == 0) {  // AttendBlock will not come here
       std::fill_n(scratch.ot + panel.lane * sizes.Dv, panel.width() * sizes.Dv, 0.0f);
+      std::fill_n(scratch.few_o, panels.few * scratch.ld_rows, 0.0f);
     }
   }
   std::fill_n(scratch.max, panels.width(), kLowest);

@@ -50,6 +50,7 @@ struct Scratch {
   float* p;            ///< (kKeyBlock, kRowP): scores, then z P'
   float* ds;           ///< (kKeyBlock, kRowP): dP, then dS
   float* mask;         ///< (kKeyBlock, panel width) twice; or dropout factors
+  float* few_dq;       ///< (kFewQueries, ld_q): dQs of a panel of few queries
   float* keys;         ///< copies of a block of keys and values that can not be read in place
   float* values;
   Arena arena;
@@ -69,6 +70,7 @@ struct Scratch {
                {&p, kKeyBlock * kRowP},
                {&ds, kKeyBlock * kRowP},
                {&mask, 2 * kKeyBlock * kPanel},
+               {&few_dq, kFewQueries * ld_q},
                {&keys, kKeyBlock * sizes.D},
                {&values, kKeyBlock * sizes.Dv}}) {}
 };
@@ -123,6 +125,14 @@ void PackPanel(const Head& head, const Panel& panel, const Gradients& grad, Scra
     ScaleRow(grad.o.row(head.b, head.h, n), grad.o.stride_d, sizes.Dv, 1.0f, o_row);
     max = grad.row_max[row];
     if (grad.d_lse) delta[l] = grad.d_lse[row] * inverse * scale;
+  }
+  if (panel.is_few) {
+    for (int64_t l = 0; l < panel.queries; ++l) {
+      const Vec dot =
+          RowDot(do_rows + l * scratch.ld_v, scratch.o_rows + l * scratch.ld_v, sizes.Dv, scale);
+      delta[l] = hn::GetLane(dot) - delta[l];
+    }
+    return;
   }
   float* qt = scratch.qt + panel.lane * sizes.D;
   float* dot = scratch.dot + panel.lane * sizes.Dv;
@@ -181,13 +191,21 @@ void PanelGradients(const Head& head,
   float* p = scratch.p + panel.lane;
   float* ds = scratch.ds + panel.lane;
 
-  KeyProduct<C>(keys.by_row(), scratch.qt + panel.lane * sizes.D, sizes.D, sight.end, p, ld);
+  if (panel.is_few) {
+    FewKeyProduct(keys.by_row(), rows, scratch.q_rows + panel.lane * scratch.ld_q, scratch.ld_q,
+                  panel.queries, sizes.D, score_unit(head.in), p, ld);
+    FewKeyProduct(values.by_row(), rows, scratch.do_rows + panel.lane * scratch.ld_v, scratch.ld_v,
+                  panel.queries, sizes.Dv, static_cast<float>(head.in.scale), ds, ld);
+  } else {
+    KeyProduct<C>(keys.by_row(), scratch.qt + panel.lane * sizes.D, sizes.D, sight.end, p, ld);
+    KeyProduct<C>(values.by_row(), scratch.dot + panel.lane * sizes.Dv, sizes.Dv, sight.end, ds,
+                  ld);
+  }
   if (head.masked()) {
     ApplyMasks(head, panel, key_begin, rows, scratch.mask, scratch.mask + kKeyBlock * kWidth, p,
                ld);
   }
   HideFuture(head, panel, sight, key_begin, p, ld);
-  KeyProduct<C>(values.by_row(), scratch.dot + panel.lane * sizes.Dv, sizes.Dv, sight.end, ds, ld);
   if (dropout.active()) DropoutFactors(dropout, head, panel, key_begin, rows, scratch.mask, kWidth);
 
   for (int c = 0; c < C; ++c) {
@@ -209,6 +227,12 @@ void PanelGradients(const Head& head,
     }
   }
 
+  if (panel.is_few) {
+    const auto product =
+        key_begin == 0 ? FewValueProduct<Into::kEmpty> : FewValueProduct<Into::kSum>;
+    return product(ds, ld, keys.by_row(), rows, panel.queries, sizes.D, nullptr, scratch.few_dq,
+                   scratch.ld_q);
+  }
   float* dqt = scratch.dqt + panel.lane * sizes.D;
   constexpr int kRows = kTileRows[C - 1];
   if (key_begin == 0) {
@@ -234,24 +258,17 @@ void AddToKeys(const float* a,
                float* out,
                int64_t ldo,
                const FirstQuery& first_query) {
-  const int64_t vectors = ceil_div(width, kLanes), groups = ceil_div(vectors, kMaxColumns);
-  for (int64_t group = 0; group < groups; ++group) {
-    const Slice slice = balanced_slice(vectors, groups, group);
-    const int64_t channel = slice.begin * kLanes;
-    const int64_t last_lanes = std::min(kLanes, width - (slice.end - 1) * kLanes);
-    ForColumns(static_cast<int>(slice.size()), [&]<int C>() HWY_ATTR {
-      constexpr int kRows = kTileRows[C - 1];
-      for (int64_t j = 0; j < rows; j += kRows) {
-        const int64_t from = first_query(j);
-        int64_t depth[C];
-        for (int c = 0; c < C; ++c) depth[c] = queries - from;
-        Product<kRows, C, Into::kSum>(std::min<int64_t>(kRows, rows - j),
-                                      Scalars{a + j * lda + from, lda, 1}, b + from * ldb + channel,
-                                      ldb, depth, nullptr, out + j * ldo + channel, ldo,
-                                      last_lanes);
-      }
-    });
-  }
+  ForChannelGroups(width, [&]<int C>(int64_t channel, int64_t last_lanes) HWY_ATTR {
+    constexpr int kRows = kTileRows[C - 1];
+    for (int64_t j = 0; j < rows; j += kRows) {
+      const int64_t from = first_query(j);
+      int64_t depth[C];
+      for (int c = 0; c < C; ++c) depth[c] = queries - from;
+      Product<kRows, C, Into::kSum>(std::min<int64_t>(kRows, rows - j),
+                                    Scalars{a + j * lda + from, lda, 1}, b + from * ldb + channel,
+                                    ldb, depth, nullptr, out + j * ldo + channel, ldo, last_lanes);
+    }
+  });
 }
 
 /// Queries without gradient: padding, or rows that see no key at all.
@@ -272,9 +289,12 @@ void WriteQueryGradients(const Head& head,
                          Scratch& scratch) {
   const Inputs& in = head.in;
   const int64_t D = in.sizes.D, b = head.b, h = head.h;
-  float* rows = scratch.q_rows + panel.lane * scratch.ld_q;  // no longer needed
-  Transpose(scratch.dqt + panel.lane * D, panel.width(), D, panel.width(), 1.0f, rows,
-            scratch.ld_q);
+  float* rows = scratch.few_dq;
+  if (!panel.is_few) {
+    rows = scratch.q_rows + panel.lane * scratch.ld_q;  // no longer needed
+    Transpose(scratch.dqt + panel.lane * D, panel.width(), D, panel.width(), 1.0f, rows,
+              scratch.ld_q);
+  }
   for (int64_t l = 0; l < panel.queries; ++l) {
     const int64_t n = panel.n + l;
     if (grad.row_sum[head.index() * in.sizes.N + n] == 0.0f) {  // whatever its q and m hold
@@ -315,7 +335,7 @@ void BlockGradients(const Head& head,
   WriteZeroQueries(head, {real.end, queries.end}, grad);
   if (real.size() == 0) return;
 
-  const Panels panels(real);
+  const Panels panels(head, real);
   for (int64_t p = 0; p < panels.count; ++p) PackPanel(head, panels[p], grad, scratch);
   const int64_t all_see = head.visible(real.begin);
   for (int64_t j = 0; j < keys_end; j += kKeyBlock) {
@@ -330,14 +350,14 @@ void BlockGradients(const Head& head,
       });
     }
     const auto first_query = [&](int64_t row) {
-      return in.is_causal ? std::clamp<int64_t>(j + row + sizes.N - sizes.M - real.begin, 0,
-                                                panels.width() - 1)
-                          : 0;
+      return in.is_causal
+                 ? std::clamp<int64_t>(j + row + sizes.N - sizes.M - real.begin, 0, real.size() - 1)
+                 : 0;
     };
-    AddToKeys(scratch.p, Scratch::kRowP, scratch.do_rows, scratch.ld_v, rows, panels.width(),
-              sizes.Dv, to.dv + j * to.stride_dv, to.stride_dv, first_query);
-    AddToKeys(scratch.ds, Scratch::kRowP, scratch.q_rows, scratch.ld_q, rows, panels.width(),
-              sizes.D, to.dk + j * to.stride_dk, to.stride_dk, first_query);
+    AddToKeys(scratch.p, Scratch::kRowP, scratch.do_rows, scratch.ld_v, rows, real.size(), sizes.Dv,
+              to.dv + j * to.stride_dv, to.stride_dv, first_query);
+    AddToKeys(scratch.ds, Scratch::kRowP, scratch.q_rows, scratch.ld_q, rows, real.size(), sizes.D,
+              to.dk + j * to.stride_dk, to.stride_dk, first_query);
   }
   for (int64_t p = 0; p < panels.count; ++p)
     WriteQueryGradients(head, panels[p], grad, d_metric, scratch);

@@ -18,6 +18,7 @@
 #include "elliptical/kernels/attention_plan.h"
 #include "elliptical/kernels/dropout.h"
 #include "elliptical/kernels/exp2-inl.h"
+#include "elliptical/kernels/few_queries-inl.h"
 #include "elliptical/kernels/key_rows-inl.h"
 #include "elliptical/kernels/philox-inl.h"
 #include "elliptical/kernels/rows-inl.h"
@@ -50,6 +51,10 @@ struct Head {
     const int64_t keys = real_keys(in, b);
     return in.is_causal ? std::clamp<int64_t>(n + 1 + in.sizes.M - in.sizes.N, 0, keys) : keys;
   }
+  /// Whether all of these queries see the same keys.
+  bool nothing_hidden(Slice queries) const {
+    return !masked() && visible(queries.begin) == visible(queries.end - 1);
+  }
 };
 
 /// Scores are kept in units of log2: s log2(e) = unit * dot(q m, k).
@@ -62,42 +67,41 @@ struct Panel {
   int64_t lane;
   int64_t n;
   int64_t queries;  ///< real ones; the lanes behind them are zero queries
+  bool is_few;      ///< one column of few queries: products have channels in the lanes
 
   int64_t width() const { return columns * kLanes; }
 };
 
-/// The panels of a query block, as equal as possible (13 vectors are 4+3+3+3, not 4+4+4+1).
+/// The panels of a query block, as equal as possible (13 vectors are 4+3+3+3, not 4+4+4+1). A few
+/// queries behind the last whole vector are a panel of their own, where no key is hidden from any.
 struct Panels {
   Slice queries;
-  int64_t vectors, count;
+  int64_t vectors, few, count;
 
-  explicit Panels(Slice block)
-      : queries(block),
-        vectors(ceil_div(block.size(), kLanes)),
-        count(ceil_div(vectors, kMaxColumns)) {}
+  Panels(const Head& head, Slice block)
+      : queries(block), vectors(ceil_div(block.size(), kLanes)), few(0) {
+    const int64_t left_over = block.size() % kLanes;
+    if (left_over > 0 && left_over <= kFewQueries && few_queries_apply(head.in.sizes) &&
+        head.nothing_hidden(block)) {
+      few = left_over;
+    }
+    count = ceil_div(whole_vectors(), kMaxColumns) + (few > 0 ? 1 : 0);
+  }
   int64_t width() const { return vectors * kLanes; }
   Panel operator[](int64_t index) const {
-    const Slice slice = balanced_slice(vectors, count, index);
+    if (few > 0 && index == count - 1) {
+      const int64_t lane = whole_vectors() * kLanes;
+      return {1, lane, queries.begin + lane, few, true};
+    }
+    const Slice slice = balanced_slice(whole_vectors(), count - (few > 0 ? 1 : 0), index);
     const int64_t lane = slice.begin * kLanes;
     return {static_cast<int>(slice.size()), lane, queries.begin + lane,
-            std::min(slice.size() * kLanes, queries.size() - lane)};
+            std::min(slice.size() * kLanes, queries.size() - lane), false};
   }
-};
 
-/// Calls body.template operator()<C>() for the panel's number of columns.
-template <class Body>
-HWY_INLINE void ForColumns(int columns, Body&& body) {
-  switch (columns) {
-    case 1:
-      return body.template operator()<1>();
-    case 2:
-      return body.template operator()<2>();
-    case 3:
-      return body.template operator()<3>();
-    default:
-      if constexpr (kMaxColumns == 4) return body.template operator()<4>();
-  }
-}
+ private:
+  int64_t whole_vectors() const { return few > 0 ? vectors - 1 : vectors; }
+};
 
 /// rows[l, i] = q[n + l, i] m[n + l, i], zero behind the last query. `ld` >= D.
 inline void PackQueries(const Head& head,

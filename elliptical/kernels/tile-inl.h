@@ -16,8 +16,10 @@
 #define ELLIPTICAL_KERNELS_TILE_INL_H_
 #endif
 
+#include <algorithm>
 #include <cstdint>
 
+#include "elliptical/kernels/slices.h"
 #include "hwy/highway.h"
 
 // Register tiles only stay in registers when these short loops are unrolled completely.
@@ -49,6 +51,21 @@ inline constexpr int kTileRows[] = {16, 12, 8, 6};
 inline constexpr int kMaxColumns = 3;  // 16 registers
 inline constexpr int kTileRows[] = {8, 6, 4};
 #endif
+
+/// Calls body.template operator()<C>() for a number of columns up to kMaxColumns.
+template <class Body>
+HWY_INLINE void ForColumns(int columns, Body&& body) {
+  switch (columns) {
+    case 1:
+      return body.template operator()<1>();
+    case 2:
+      return body.template operator()<2>();
+    case 3:
+      return body.template operator()<3>();
+    default:
+      if constexpr (kMaxColumns == 4) return body.template operator()<4>();
+  }
+}
 
 /// A matrix that is read one scalar at a time: element (r, k) is data[r * stride_row + k *
 /// stride_depth].
@@ -199,6 +216,20 @@ HWY_INLINE void Product(int64_t rows,
       Product<kHalf, C, kInto>(rows - r, a.from_row(r), b, ldb, depth, factor, out + r * ldo, ldo,
                                last_lanes);
     }
+  }
+}
+
+/// Cuts `width` channels into groups of up to kMaxColumns vectors, as equal as possible, and calls
+/// body.template operator()<C>(first channel, valid lanes of the last vector) for each.
+template <class Body>
+HWY_INLINE void ForChannelGroups(int64_t width, Body&& body) {
+  const int64_t vectors = ceil_div(width, kLanes), groups = ceil_div(vectors, kMaxColumns);
+  for (int64_t group = 0; group < groups; ++group) {
+    const Slice slice = balanced_slice(vectors, groups, group);
+    const int64_t last_lanes = std::min(kLanes, width - (slice.end - 1) * kLanes);
+    ForColumns(static_cast<int>(slice.size()), [&]<int C>() HWY_ATTR {
+      body.template operator()<C>(slice.begin * kLanes, last_lanes);
+    });
   }
 }
 

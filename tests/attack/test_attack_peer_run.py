@@ -122,5 +122,6 @@ def test_robust_accuracy_of_a_trained_run_is_that_of_the_peer(tmp_path, trained,
         peer = count_correct(model, peer_attack(x, labels).detach(), labels)
     clean = count_correct(model, x, labels)
     print(f"{attack}: clean {clean}, ours {ours}, peer {peer} of {NUM_PICTURES}")
-    assert ours < clean - 0.05 * NUM_PICTURES, "the attack is not harmless"
-    assert abs(ours - peer) <= 0.01 * NUM_PICTURES
+    tolerance = 0.01 * NUM_PICTURES
+    assert ours < clean - 2 * tolerance, "an attack that does nothing can not agree"
+    assert abs(ours - peer) <= tolerance

@@ -26,6 +26,14 @@ void draw_sizes(Random& random, CaseSize size, AttentionSizes& sizes) {
     sizes.M = maybe_zero(random.chance(0.5) ? sizes.N : random.pick(kSmallSizes));
     sizes.D = random.pick(kWidths);
     sizes.Dv = random.chance(0.5) ? sizes.D : random.pick(kWidths);
+  } else if (size == CaseSize::few) {
+    sizes.B = 1 + random.below(2);
+    sizes.Hk = 1;
+    sizes.H = 1 + random.below(2);
+    sizes.N = 16 * random.below(10) + 1 + random.below(4);
+    sizes.M = random.chance(0.3) ? sizes.N : random.pick(kBlockSizes);
+    sizes.D = 16 * (1 + random.below(6));
+    sizes.Dv = random.chance(0.5) ? sizes.D : 16 * (1 + random.below(6));
   } else {
     sizes.B = 1;
     sizes.Hk = 1;
@@ -113,6 +121,10 @@ AttentionCase random_case(uint64_t seed, CaseSize size) {
   result.spread = random.pick(spreads);
   result.has_d_lse = random.chance(0.5);
   result.plain_memory = random.chance(0.3);
+  if (size == CaseSize::few && random.chance(0.8)) {
+    result.mask_add = result.mask_keep = MaskShape{};
+    result.is_causal = result.is_causal && result.sizes.N == 1;
+  }
   return result;
 }
 

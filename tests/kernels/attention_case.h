@@ -63,6 +63,7 @@ struct AttentionCase {
 enum class CaseSize {
   small,  ///< 0, 1, vector lanes +-1, primes; every option
   block,  ///< query and key counts around the kernel's block sizes
+  few,    ///< a few queries alone or behind whole vectors, which mostly see all keys
 };
 
 AttentionCase random_case(uint64_t seed, CaseSize size);

@@ -35,7 +35,9 @@ constexpr Hiding kHidings[] = {
 
 /// A random case with this hiding and no other, every array in memory of its own.
 AttentionCase hiding_case(const Hiding& hiding, uint64_t seed) {
-  AttentionCase options = random_case(seed, seed % 8 == 0 ? CaseSize::block : CaseSize::small);
+  AttentionCase options = random_case(seed, seed % 8 == 0   ? CaseSize::block
+                                            : seed % 8 == 1 ? CaseSize::few
+                                                            : CaseSize::small);
   Random random(seed + 1000);
   options.plain_memory = true;
   options.metric_expanded = {};

@@ -20,6 +20,7 @@ namespace {
 
 constexpr int kSmallCases = kSanitized ? 480 : 3200;
 constexpr int kBlockCases = kSanitized ? 16 : 160;
+constexpr int kFewCases = kSanitized ? 32 : 320;
 constexpr int kShards = 16;
 
 /// The exact result by two independent computations, and what is needed to judge the kernel.
@@ -78,6 +79,7 @@ class AttentionRandom : public ::testing::TestWithParam<int> {
 
 TEST_P(AttentionRandom, K2_K3_K8_SmallCases) { check_shard(CaseSize::small, kSmallCases); }
 TEST_P(AttentionRandom, K8_BlockSizedCases) { check_shard(CaseSize::block, kBlockCases); }
+TEST_P(AttentionRandom, K8_FewQueries) { check_shard(CaseSize::few, kFewCases); }
 
 INSTANTIATE_TEST_SUITE_P(Shard, AttentionRandom, ::testing::Range(0, kShards));
 
