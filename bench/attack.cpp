@@ -11,6 +11,7 @@
 #include "elliptical/attack/attack.h"
 #include "elliptical/attack/pgd.h"
 #include "elliptical/models/vit.h"
+#include "elliptical/ops/frozen_weights.h"
 
 namespace elliptical::bench {
 namespace {
@@ -39,6 +40,7 @@ class OurAttacker : public Attacker {
 
   double attack() override {
     const auto start = std::chrono::steady_clock::now();
+    const ops::FrozenWeights frozen;
     const attack::LogitsFn logits = [this](const at::Tensor& x) {
       nn::AttentionContext context;
       context.gradient_through_metric = model_.through_metric;

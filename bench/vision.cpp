@@ -7,6 +7,7 @@
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <stdexcept>
 
 #include <unistd.h>
@@ -16,6 +17,7 @@
 #include "elliptical/base/safetensors.h"
 #include "elliptical/models/vit.h"
 #include "elliptical/ops/adam.h"
+#include "elliptical/ops/frozen_weights.h"
 
 namespace elliptical::bench {
 namespace {
@@ -232,6 +234,9 @@ std::vector<VisionResult> measure_vision(const std::vector<VisionRunner*>& runne
   check_logits(runners);
   std::vector<VisionResult> results;
   for (const VisionPass pass : {VisionPass::kInference, VisionPass::kTraining}) {
+    // An evaluation reads the same weights for all its batches.
+    std::optional<ops::FrozenWeights> frozen;
+    if (pass == VisionPass::kInference) frozen.emplace();
     const auto timings =
         take_turns(runners.size(),
                    {.repeats = repeats, .what = std::string(to_string(pass)), .progress = progress},

@@ -78,11 +78,12 @@ void TimesSlope(int64_t count, const float* dy, const float* slope, float* dz) {
 /// Calls body(begin, rows, buffer) for each block of rows, with a buffer of a block x F.
 template <class Body>
 void ForBlocks(int64_t rows, int64_t F, const ParallelFor& parallel_for, const Body& body) {
-  parallel_for((rows + kBlockRows - 1) / kBlockRows, [&](int64_t first, int64_t last) {
+  const int64_t step = block_rows(rows);
+  parallel_for(ceil_div(rows, step), [&](int64_t first, int64_t last) {
     float* buffer;
-    const Arena arena({{&buffer, kBlockRows * F}});
-    for (int64_t r = first * kBlockRows; r < std::min(rows, last * kBlockRows); r += kBlockRows) {
-      body(r, std::min(kBlockRows, rows - r), buffer);
+    const Arena arena({{&buffer, step * F}});
+    for (int64_t r = first * step; r < std::min(rows, last * step); r += step) {
+      body(r, std::min(step, rows - r), buffer);
     }
   });
 }

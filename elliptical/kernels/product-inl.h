@@ -27,6 +27,12 @@ inline constexpr int64_t kPanel = 2 * kLanes;
 /// of all operands stay in the second-level cache.
 inline constexpr int64_t kBlockRows = 48;
 
+/// The same for so many rows: less where whole blocks are few, so that threads get equal shares.
+inline int64_t block_rows(int64_t rows) {
+  constexpr int64_t kEnoughBlocks = 24;
+  return rows < kEnoughBlocks * kBlockRows ? kBlockRows / 4 : kBlockRows;
+}
+
 /// out[r, 0..columns) = (into) sum_k a[r, k] panel[k, :], for at most kPanel columns; all of a row
 /// of the panel is read. `added` is read for Into::kAdded only.
 template <Into kInto>

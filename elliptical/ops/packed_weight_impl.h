@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Weights of linear layers as the product kernels read them. They are packed for each call: that
-// is a hundredth of the work of a product with many rows, and nothing can be out of date.
+// Products of linear layers with weights as the kernels read them: packed for each call, unless the
+// caller froze them (frozen_weights.h).
 #pragma once
 
 #include <ATen/Functions.h>
@@ -14,16 +14,8 @@ namespace elliptical::ops {
 /// Rows from which on packing pays.
 inline constexpr int64_t kFewestRows = 64;
 
-/// (K, N) of any strides, one of them 1, packed.
-inline at::Tensor packed(const at::Tensor& matrix) {
-  const int64_t K = matrix.size(0), N = matrix.size(1);
-  const at::Tensor own =
-      matrix.stride(0) == 1 || matrix.stride(1) == 1 ? matrix : matrix.contiguous();
-  const at::Tensor result = at::empty({kernels::packed_size(K, N)}, matrix.options());
-  kernels::pack(K, N, {own.const_data_ptr<float>(), own.stride(0), own.stride(1)},
-                result.mutable_data_ptr<float>(), torch_parallel_for);
-  return result;
-}
+/// A weight (K, N) of any strides, packed.
+at::Tensor packed(const at::Tensor& matrix);
 
 /// a (T, K) b (K, N), contiguous; b is packed here. The bias may be undefined.
 inline at::Tensor row_product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& bias) {

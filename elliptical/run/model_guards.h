@@ -7,9 +7,11 @@
 
 #include <vector>
 
+#include "elliptical/ops/frozen_weights.h"
+
 namespace elliptical::run {
 
-/// Evaluation mode, in which nothing is dropped.
+/// Evaluation mode, in which nothing is dropped and weights do not change.
 class EvaluationMode {
  public:
   explicit EvaluationMode(torch::nn::Module& model) : model_(model), before_(model.is_training()) {
@@ -22,6 +24,7 @@ class EvaluationMode {
  private:
   torch::nn::Module& model_;
   bool before_;
+  ops::FrozenWeights frozen_;
 };
 
 /// Parameters that get no gradient, so that none is computed for them on the way to the input.
