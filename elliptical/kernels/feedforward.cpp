@@ -5,7 +5,6 @@
 #include "elliptical/kernels/feedforward.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "elliptical/kernels/simd_impl.h"
 
@@ -14,6 +13,7 @@
 #include "hwy/foreach_target.h"
 // After foreach_target, which re-includes this file:
 #include "elliptical/kernels/arena.h"
+#include "elliptical/kernels/norm-inl.h"
 #include "elliptical/kernels/philox-inl.h"
 #include "elliptical/kernels/row_tasks-inl.h"
 #include "elliptical/kernels/vectors-inl.h"
@@ -115,30 +115,13 @@ void ResidualDropoutNorm(Rows size,
   const RowTasks tasks(size);
   const int64_t C = size.C;
   parallel_for(tasks.count, [&](int64_t first, int64_t last) {
-    const Tag tag;
     float *buffer, *scratch;
     const Arena arena({{&buffer, in.dropout.active() ? ElementFactorsRoom(C) : 0}, {&scratch, C}});
     for (int64_t r = tasks.begin(first); r < tasks.end(last - 1); ++r) {
       float* s = in.sum ? in.sum + r * C : scratch;
       ResidualRow(in, r, C, buffer, s);
-      Vec sum = hn::Zero(tag);
-      ForVectors(C, [&](int64_t, auto load, auto) HWY_ATTR { sum = hn::Add(sum, load(s)); });
-      const float mean = hn::GetLane(hn::SumOfLanes(tag, sum)) / static_cast<float>(C);
-      const Vec centre = hn::Set(tag, mean);
-      Vec squares = hn::Zero(tag);
-      ForVectors(C, [&](int64_t i, auto load, auto) HWY_ATTR {
-        Vec d = hn::Sub(load(s), centre);
-        if (i + kLanes > C) d = hn::IfThenElseZero(hn::FirstN(tag, static_cast<size_t>(C - i)), d);
-        squares = hn::MulAdd(d, d, squares);
-      });
-      const float variance = hn::GetLane(hn::SumOfLanes(tag, squares)) / static_cast<float>(C);
-      const float inverse = 1.0f / std::sqrt(variance + static_cast<float>(in.eps));
-      const Vec unit = hn::Set(tag, inverse);
-      ForVectors(C, [&](int64_t, auto load, auto store) HWY_ATTR {
-        const Vec n = hn::Mul(hn::Sub(load(s), centre), unit);
-        if (normalised) store(n, normalised + r * C);
-        store(hn::MulAdd(n, load(in.weight), load(in.norm_bias)), y + r * C);
-      });
+      const float inverse =
+          NormRow(s, C, in.norm, y + r * C, normalised ? normalised + r * C : nullptr);
       if (rstd) rstd[r] = inverse;
     }
   });

@@ -51,13 +51,18 @@ struct RowFactors {
   float of(int64_t row) const { return factors ? factors[row / rows_per_factor] : 1.0f; }
 };
 
+/// Of a layer norm, (C) each.
+struct NormParameters {
+  const float* weight = nullptr;
+  const float* bias = nullptr;
+  double eps = 0;
+};
+
 struct NormInputs {
   const float* x = nullptr;
   const float* bias = nullptr;  ///< null: none
   const float* residual = nullptr;
-  const float* weight = nullptr;
-  const float* norm_bias = nullptr;
-  double eps = 0;
+  NormParameters norm;
   ElementDropout dropout;
   RowFactors row_factors = {};
   float* sum = nullptr;  ///< (rows, C): s is written there; null: it is not kept

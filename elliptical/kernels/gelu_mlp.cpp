@@ -14,6 +14,7 @@
 // After foreach_target, which re-includes this file:
 #include "elliptical/kernels/arena.h"
 #include "elliptical/kernels/exp2-inl.h"
+#include "elliptical/kernels/norm-inl.h"
 #include "elliptical/kernels/product-inl.h"
 #include "elliptical/kernels/vectors-inl.h"
 
@@ -75,13 +76,23 @@ void TimesSlope(int64_t count, const float* dy, const float* slope, float* dz) {
                         HWY_ATTR { store(hn::Mul(load(dy), load(slope)), dz); });
 }
 
-/// Calls body(begin, rows, buffer) for each block of rows, with a buffer of a block x F.
+/// to = a + b. `to` may be one of them.
+void Add(int64_t count, const float* a, const float* b, float* to) {
+  ForVectors(count, [&](int64_t, auto load, auto store)
+                        HWY_ATTR { store(hn::Add(load(a), load(b)), to); });
+}
+
+void NormRows(int64_t rows, int64_t C, const float* s, const NormParameters& norm, float* to) {
+  for (int64_t r = 0; r < rows; ++r) NormRow(s + r * C, C, norm, to + r * C, nullptr);
+}
+
+/// Calls body(begin, rows, buffer) for each block of rows, with a buffer of a block x `width`.
 template <class Body>
-void ForBlocks(int64_t rows, int64_t F, const ParallelFor& parallel_for, const Body& body) {
+void ForBlocks(int64_t rows, int64_t width, const ParallelFor& parallel_for, const Body& body) {
   const int64_t step = block_rows(rows);
   parallel_for(ceil_div(rows, step), [&](int64_t first, int64_t last) {
     float* buffer;
-    const Arena arena({{&buffer, step * F}});
+    const Arena arena({{&buffer, step * width}});
     for (int64_t r = first * step; r < std::min(rows, last * step); r += step) {
       body(r, std::min(step, rows - r), buffer);
     }
@@ -89,11 +100,24 @@ void ForBlocks(int64_t rows, int64_t F, const ParallelFor& parallel_for, const B
 }
 
 void GeluMlpForward(const GeluMlp& p, const ParallelFor& parallel_for) {
-  ForBlocks(p.rows, p.F, parallel_for, [&](int64_t begin, int64_t rows, float* hidden) {
+  const int64_t width = p.norms ? p.F + 2 * p.C : p.F;
+  ForBlocks(p.rows, width, parallel_for, [&](int64_t begin, int64_t rows, float* hidden) {
+    const float* x = p.x + begin * p.C;
+    float* y = p.y + begin * p.C;
+    float *sum = hidden + rows * p.F, *normed = sum + rows * p.C;
+    if (p.norms) {
+      Add(rows * p.C, x, p.norms->residual + begin * p.C, sum);
+      NormRows(rows, p.C, sum, p.norms->before, normed);
+      x = normed;
+    }
     float* z = p.z ? p.z + begin * p.F : hidden;
-    MultiplyBlock(rows, p.C, p.F, p.x + begin * p.C, p.up, p.up_bias, z);
+    MultiplyBlock(rows, p.C, p.F, x, p.up, p.up_bias, z);
     Gelu(rows * p.F, z, hidden, p.slope ? p.slope + begin * p.F : nullptr);
-    MultiplyBlock(rows, p.F, p.C, hidden, p.down, p.down_bias, p.y + begin * p.C);
+    MultiplyBlock(rows, p.F, p.C, hidden, p.down, p.down_bias, y);
+    if (p.norms) {
+      Add(rows * p.C, y, sum, y);
+      NormRows(rows, p.C, y, p.norms->after, p.norms->normed + begin * p.C);
+    }
   });
 }
 

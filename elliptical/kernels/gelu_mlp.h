@@ -17,6 +17,14 @@
 
 namespace elliptical::kernels {
 
+/// The rest of a pre-norm block's second half: with s = residual + x the layer reads norm `before`
+/// of s, and s is added to its result, y; norm `after` of that is written, too.
+struct GeluMlpNorms {
+  const float* residual = nullptr;
+  NormParameters before, after;
+  float* normed = nullptr;
+};
+
 struct GeluMlp {
   int64_t rows = 0, C = 0, F = 0;
   const float* x = nullptr;
@@ -28,6 +36,7 @@ struct GeluMlp {
   float* z = nullptr;
   float* slope = nullptr;
   float* y = nullptr;
+  const GeluMlpNorms* norms = nullptr;  ///< null: the layer alone
 };
 void gelu_mlp_forward(const GeluMlp& layer, const ParallelFor& parallel_for);
 

@@ -49,6 +49,11 @@ void check_gelu_feed_forward(const at::Tensor& x,
   check_row(op, "down_bias", down_bias, x);
 }
 
+/// For products that pack their weights.
+bool has_enough_rows(const at::Tensor& x) {
+  return x.size(-1) > 0 && x.numel() >= kFewestRows * x.size(-1);
+}
+
 }  // namespace
 
 at::Tensor per_sample(const at::Tensor& factors, const at::Tensor& x) {
@@ -85,8 +90,7 @@ at::Tensor gelu_feed_forward(const at::Tensor& x,
                              const at::Tensor& down,
                              const at::Tensor& down_bias) {
   check_gelu_feed_forward(x, up, up_bias, down, down_bias);
-  const bool has_rows = x.size(-1) > 0 && x.numel() >= kFewestRows * x.size(-1);
-  return fused_layer_applies(x) && has_rows
+  return fused_layer_applies(x) && has_enough_rows(x)
              ? gelu_feed_forward_fused(x, up, up_bias, down, down_bias)
              : gelu_feed_forward_composite(x, up, up_bias, down, down_bias);
 }
@@ -97,6 +101,26 @@ at::Tensor gelu_feed_forward_composite(const at::Tensor& x,
                                        const at::Tensor& down,
                                        const at::Tensor& down_bias) {
   return at::linear(at::gelu(at::linear(x, up, up_bias)), down, down_bias);
+}
+
+NormedSum normed_feed_forward(const at::Tensor& x,
+                              const at::Tensor& residual,
+                              const NormWeights& before,
+                              const GeluFeedForwardWeights& weights,
+                              const NormWeights& after) {
+  const auto& [up, up_bias, down, down_bias] = weights;
+  check_residual_norm(x, residual, {}, before.weight, before.bias, before.eps);
+  check_residual_norm(x, residual, {}, after.weight, after.bias, after.eps);
+  check_gelu_feed_forward(x, up, up_bias, down, down_bias);
+  const bool needs_gradient =
+      any_requires_grad({&x, &residual, &before.weight, &before.bias, &up, &up_bias, &down,
+                         &down_bias, &after.weight, &after.bias});
+  if (fused_layer_applies(x) && has_enough_rows(x) && !needs_gradient) {
+    return normed_feed_forward_fused(x, residual, before, weights, after);
+  }
+  const NormedSum middle = residual_norm(x, residual, {}, before.weight, before.bias, before.eps);
+  return residual_norm(gelu_feed_forward(middle.normed, up, up_bias, down, down_bias), middle.sum,
+                       {}, after.weight, after.bias, after.eps);
 }
 
 }  // namespace elliptical::ops

@@ -4,6 +4,7 @@
 //
 //   residual_norm      sum = residual + f x,  normed = norm(sum) * weight + norm_bias
 //   gelu_feed_forward  y = gelu(x up^T + up_bias) down^T + down_bias, in blocks of rows
+//   normed_feed_forward  all three in a row: the second half of a block
 //
 // f is a factor for each sample (stochastic depth). gelu is the exact one, x (1 + erf(x / sqrt(2)))
 // / 2. float32 on the CPU runs fused; everything else takes the composite path, which is also the
@@ -47,5 +48,22 @@ at::Tensor gelu_feed_forward_composite(const at::Tensor& x,
                                        const at::Tensor& up_bias,
                                        const at::Tensor& down,
                                        const at::Tensor& down_bias);
+
+struct NormWeights {
+  at::Tensor weight, bias;  ///< (C)
+  double eps;
+};
+struct GeluFeedForwardWeights {
+  at::Tensor up, up_bias, down, down_bias;
+};
+
+/// With s = residual + x: sum = s + gelu_feed_forward(norm `before` of s), and norm `after` of it.
+/// The same bits as those functions one after the other; where no gradient is asked for, a block of
+/// rows goes through all of them while it is in the cache.
+NormedSum normed_feed_forward(const at::Tensor& x,
+                              const at::Tensor& residual,
+                              const NormWeights& before,
+                              const GeluFeedForwardWeights& weights,
+                              const NormWeights& after);
 
 }  // namespace elliptical::ops

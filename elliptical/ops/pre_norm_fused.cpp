@@ -54,9 +54,7 @@ class ResidualNorm : public torch::autograd::Function<ResidualNorm> {
         size,
         {.x = read(x_rows),
          .residual = read(r),
-         .weight = read(w),
-         .norm_bias = read(nb),
-         .eps = eps,
+         .norm = {read(w), read(nb), eps},
          .row_factors = row_factors(f, size.rows),
          .sum = write(sum)},
         write(normed), need_gradient ? write(normalised) : nullptr,
@@ -196,6 +194,8 @@ class GeluFeedForward : public torch::autograd::Function<GeluFeedForward> {
   }
 };
 
+}  // namespace
+
 bool any_requires_grad(std::initializer_list<const at::Tensor*> tensors) {
   if (!at::GradMode::is_enabled()) return false;
   for (const at::Tensor* tensor : tensors) {
@@ -203,8 +203,6 @@ bool any_requires_grad(std::initializer_list<const at::Tensor*> tensors) {
   }
   return false;
 }
-
-}  // namespace
 
 NormedSum residual_norm_fused(const at::Tensor& x,
                               const at::Tensor& residual,
@@ -226,6 +224,39 @@ at::Tensor gelu_feed_forward_fused(const at::Tensor& x,
   const bool of_weights = any_requires_grad({&up, &up_bias, &down, &down_bias});
   return GeluFeedForward::apply(x, up, up_bias, down, down_bias,
                                 of_weights || any_requires_grad({&x}), !of_weights);
+}
+
+NormedSum normed_feed_forward_fused(const at::Tensor& x,
+                                    const at::Tensor& residual,
+                                    const NormWeights& before,
+                                    const GeluFeedForwardWeights& weights,
+                                    const NormWeights& after) {
+  const at::AutoDispatchBelowADInplaceOrView guard;
+  const at::Tensor x_rows = x.contiguous(), r = residual.contiguous(),
+                   up_bias = weights.up_bias.contiguous(),
+                   down_bias = weights.down_bias.contiguous(),
+                   before_weight = before.weight.contiguous(),
+                   before_bias = before.bias.contiguous(), after_weight = after.weight.contiguous(),
+                   after_bias = after.bias.contiguous();
+  const at::Tensor up = packed(weights.up.t()), down = packed(weights.down.t());
+  const at::Tensor sum = at::empty_like(x_rows), normed = at::empty_like(x_rows);
+  const kernels::Rows size = rows_of(x);
+  const kernels::GeluMlpNorms norms{.residual = read(r),
+                                    .before = {read(before_weight), read(before_bias), before.eps},
+                                    .after = {read(after_weight), read(after_bias), after.eps},
+                                    .normed = write(normed)};
+  kernels::gelu_mlp_forward({.rows = size.rows,
+                             .C = size.C,
+                             .F = weights.up.size(0),
+                             .x = read(x_rows),
+                             .up = read(up),
+                             .up_bias = read(up_bias),
+                             .down = read(down),
+                             .down_bias = read(down_bias),
+                             .y = write(sum),
+                             .norms = &norms},
+                            torch_parallel_for);
+  return {sum, normed};
 }
 
 }  // namespace elliptical::ops

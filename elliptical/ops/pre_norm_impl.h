@@ -3,6 +3,8 @@
 // The fused forms take checked float32 on the CPU.
 #pragma once
 
+#include <initializer_list>
+
 #include "elliptical/ops/pre_norm.h"
 
 namespace elliptical::ops {
@@ -21,5 +23,15 @@ at::Tensor gelu_feed_forward_fused(const at::Tensor& x,
                                    const at::Tensor& up_bias,
                                    const at::Tensor& down,
                                    const at::Tensor& down_bias);
+
+/// No argument requires grad.
+NormedSum normed_feed_forward_fused(const at::Tensor& x,
+                                    const at::Tensor& residual,
+                                    const NormWeights& before,
+                                    const GeluFeedForwardWeights& weights,
+                                    const NormWeights& after);
+
+/// Whether a gradient can be asked for.
+bool any_requires_grad(std::initializer_list<const at::Tensor*> tensors);
 
 }  // namespace elliptical::ops

@@ -138,6 +138,28 @@ TEST(PreNorm, FrozenParametersDoNotChangeTheGradientOfTheInput) {
   }
 }
 
+TEST(PreNorm, TheHalfBlockInOnePassHasTheBitsOfItsParts) {
+  torch::manual_seed(27);
+  for (const std::string& target : targets_under_test()) {
+    const ForcedTarget forced(target);
+    for (const auto& [samples, C] : kSizes) {
+      const int64_t F = 2 * C + 1;
+      const at::Tensor x = torch::randn({samples, 29, C}),
+                       residual = torch::randn({samples, 29, C});
+      const ops::NormWeights before{torch::randn({C}), torch::randn({C}), 1e-6},
+          after{torch::randn({C}), torch::randn({C}), 1e-5};
+      const ops::GeluFeedForwardWeights weights{torch::randn({F, C}), torch::randn({F}),
+                                                torch::randn({C, F}), torch::randn({C})};
+      const ops::NormedSum fused = ops::normed_feed_forward(x, residual, before, weights, after);
+      before.weight.requires_grad_();  // one after the other
+      const ops::NormedSum parts = ops::normed_feed_forward(x, residual, before, weights, after);
+      EXPECT_FALSE(fused.sum.requires_grad());
+      EXPECT_TRUE(fused.sum.equal(parts.sum) && fused.normed.equal(parts.normed))
+          << "samples " << samples << ", C " << C << ", " << target;
+    }
+  }
+}
+
 TEST(PreNorm, GeluIsExactEverywhere) {
   // An identity around it; from where it is 0 to where it is x, steps of 1 / 512.
   const at::Tensor x = torch::arange(-20.0, 20.0, 1.0 / 512, torch::kFloat).unsqueeze(1);

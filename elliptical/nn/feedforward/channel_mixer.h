@@ -5,6 +5,8 @@
 #pragma once
 
 #include "elliptical/nn/attention/attention.h"
+#include "elliptical/nn/norm.h"
+#include "elliptical/ops/pre_norm.h"
 
 namespace elliptical::nn {
 
@@ -12,6 +14,13 @@ class ChannelMixer : public torch::nn::Module {
  public:
   /// x (B, N, C), normed, -> (B, N, C), before the residual connection.
   virtual at::Tensor forward(const at::Tensor& x, const AttentionContext& context) = 0;
+  /// The branch between two norms: with s = x + mixed, s + forward(norm `before` of s) and norm
+  /// `after` of it.
+  virtual ops::NormedSum forward_between(const at::Tensor& x,
+                                         const at::Tensor& mixed,
+                                         const Norm& before,
+                                         const Norm& after,
+                                         const AttentionContext& context);
   /// Whether a token's result depends on that token alone.
   virtual bool is_tokenwise() const { return true; }
 };
