@@ -12,7 +12,6 @@
 #define HWY_TARGET_INCLUDE "elliptical/kernels/gelu_mlp.cpp"
 #include "hwy/foreach_target.h"
 // After foreach_target, which re-includes this file:
-#include "elliptical/kernels/arena.h"
 #include "elliptical/kernels/exp2-inl.h"
 #include "elliptical/kernels/norm-inl.h"
 #include "elliptical/kernels/product-inl.h"
@@ -86,22 +85,9 @@ void NormRows(int64_t rows, int64_t C, const float* s, const NormParameters& nor
   for (int64_t r = 0; r < rows; ++r) NormRow(s + r * C, C, norm, to + r * C, nullptr);
 }
 
-/// Calls body(begin, rows, buffer) for each block of rows, with a buffer of a block x `width`.
-template <class Body>
-void ForBlocks(int64_t rows, int64_t width, const ParallelFor& parallel_for, const Body& body) {
-  const int64_t step = block_rows(rows);
-  parallel_for(ceil_div(rows, step), [&](int64_t first, int64_t last) {
-    float* buffer;
-    const Arena arena({{&buffer, step * width}});
-    for (int64_t r = first * step; r < std::min(rows, last * step); r += step) {
-      body(r, std::min(step, rows - r), buffer);
-    }
-  });
-}
-
 void GeluMlpForward(const GeluMlp& p, const ParallelFor& parallel_for) {
   const int64_t width = p.norms ? p.F + 2 * p.C : p.F;
-  ForBlocks(p.rows, width, parallel_for, [&](int64_t begin, int64_t rows, float* hidden) {
+  ForRowBlocks(p.rows, width, parallel_for, [&](int64_t begin, int64_t rows, float* hidden) {
     const float* x = p.x + begin * p.C;
     float* y = p.y + begin * p.C;
     float *sum = hidden + rows * p.F, *normed = sum + rows * p.C;
@@ -122,7 +108,7 @@ void GeluMlpForward(const GeluMlp& p, const ParallelFor& parallel_for) {
 }
 
 void GeluMlpBackward(const GeluMlpGradients& p, const ParallelFor& parallel_for) {
-  ForBlocks(p.rows, p.F, parallel_for, [&](int64_t begin, int64_t rows, float* buffer) {
+  ForRowBlocks(p.rows, p.F, parallel_for, [&](int64_t begin, int64_t rows, float* buffer) {
     float* dz = p.dz ? p.dz + begin * p.F : buffer;
     MultiplyBlock(rows, p.C, p.F, p.dy + begin * p.C, p.down, nullptr, dz);
     if (p.slope) {

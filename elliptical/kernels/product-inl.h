@@ -15,6 +15,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "elliptical/kernels/arena.h"
+#include "elliptical/kernels/parallel.h"
 #include "elliptical/kernels/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -23,14 +25,25 @@ namespace HWY_NAMESPACE {
 
 /// Columns of a panel.
 inline constexpr int64_t kPanel = 2 * kLanes;
-/// Rows that a task multiplies: a multiple of every tile's height, and few enough that the rows
-/// of all operands stay in the second-level cache.
+/// Rows that are multiplied at once: a multiple of every tile's height, and few enough that the
+/// rows of all operands stay in the second-level cache.
 inline constexpr int64_t kBlockRows = 48;
 
-/// The same for so many rows: less where whole blocks are few, so that threads get equal shares.
-inline int64_t block_rows(int64_t rows) {
-  constexpr int64_t kEnoughBlocks = 24;
-  return rows < kEnoughBlocks * kBlockRows ? kBlockRows / 4 : kBlockRows;
+/// Shares rows out and calls body(begin, rows, buffer) for blocks of each share, with a buffer of
+/// rows x width floats. Shares are whole tiles, not whole blocks: equal also where there are few.
+/// Not a shared queue: neighbouring rows stay with the thread that had them in the layer before. No
+/// bit depends on where a share or a block begins.
+template <class Body>
+void ForRowBlocks(int64_t rows, int64_t width, const ParallelFor& parallel_for, const Body& body) {
+  constexpr int64_t kTile = kBlockRows / 4;
+  parallel_for(ceil_div(rows, kTile), [&](int64_t first, int64_t last) {
+    const int64_t end = std::min(rows, last * kTile);
+    float* buffer;
+    const Arena arena({{&buffer, kBlockRows * width}});
+    for (int64_t r = first * kTile; r < end; r += kBlockRows) {
+      body(r, std::min(kBlockRows, end - r), buffer);
+    }
+  });
 }
 
 /// out[r, 0..columns) = (into) sum_k a[r, k] panel[k, :], for at most kPanel columns; all of a row

@@ -43,13 +43,8 @@ void Pack(int64_t K, int64_t N, ConstMatrix b, float* packed, const ParallelFor&
 }
 
 void MultiplyRows(const RowProduct& p, const ParallelFor& parallel_for) {
-  // Not a shared queue: neighbouring rows stay with the thread that had them in the layer before.
-  const int64_t step = block_rows(p.rows);
-  parallel_for(ceil_div(p.rows, step), [&](int64_t first, int64_t last) {
-    for (int64_t r = first * step; r < std::min(p.rows, last * step); r += step) {
-      MultiplyBlock(std::min(step, p.rows - r), p.K, p.N, p.a + r * p.K, p.packed, p.bias,
-                    p.out + r * p.N);
-    }
+  ForRowBlocks(p.rows, 0, parallel_for, [&](int64_t begin, int64_t rows, float*) {
+    MultiplyBlock(rows, p.K, p.N, p.a + begin * p.K, p.packed, p.bias, p.out + begin * p.N);
   });
 }
 
