@@ -3,6 +3,8 @@
 
 #include <torch/torch.h>
 
+#include "elliptical/ops/linear.h"
+
 namespace elliptical::nn {
 
 PatchEmbed::PatchEmbed(int64_t patch_size, int64_t dim) : patch_size_(patch_size) {
@@ -17,7 +19,7 @@ at::Tensor PatchEmbed::forward(const at::Tensor& pixels) const {
   const at::Tensor patches = pixels.reshape({B, 3, rows, P, columns, P})
                                  .permute({0, 2, 4, 1, 3, 5})
                                  .reshape({B, rows * columns, 3 * P * P});
-  return at::linear(patches, weight_.flatten(1), bias_);
+  return ops::linear(patches, weight_.flatten(1), bias_);
 }
 
 }  // namespace elliptical::nn
