@@ -137,6 +137,7 @@ std::vector<AttackResult> measure_attacks(const std::vector<Attacker*>& attacker
       {.warm_up = 1, .repeats = repeats, .what = "attacks of everybody", .progress = progress},
       [&](size_t i) { return attackers[i]->attack(); });
   std::vector<AttackResult> results;
+  results.reserve(attackers.size());
   for (size_t i = 0; i < attackers.size(); ++i) {
     results.push_back({attackers[i]->name(), attackers[i]->num_parameters(), timings[i]});
   }

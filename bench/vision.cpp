@@ -88,6 +88,7 @@ class OurVision : public VisionRunner {
     context.random = RandomKey(1).derive("step").derive(static_cast<uint64_t>(++num_steps_));
     at::cross_entropy_loss(model_.forward(pixels_, context), labels_).backward();
     std::vector<at::Tensor> gradients;
+    gradients.reserve(parameters_.size());
     for (const at::Tensor& parameter : parameters_) gradients.push_back(parameter.grad());
     ops::adam_step(
         parameters_, gradients, first_, second_,
