@@ -57,8 +57,8 @@ ResidualStream PreNormBlock::forward(const ResidualStream& in,
   const auto factors2 = drop_path_factors(x, drop_path_, context, "feedforward path");
   const bool are_branches_plain = !gamma1_.defined() && !factors1 && !factors2;
   if (are_branches_plain && next != nullptr) {
-    const auto [sum, normed] = mlp_->forward_between(x, mixed, *norm2_, *next, context);
-    return {sum, normed};
+    const auto result = mlp_->forward_between(x, mixed, *norm2_, *next);
+    if (result) return {result->sum, result->normed};
   }
   const ResidualStream middle = add_and_norm(x, mixed, gamma1_, factors1, norm2_.get());
   return add_and_norm(middle.x, mlp_->forward(middle.normed, context), gamma2_, factors2, next);

@@ -15,11 +15,10 @@ at::Tensor GeluMlp::forward(const at::Tensor& x, const AttentionContext&) {
   return ops::gelu_feed_forward(x, fc1_->weight, fc1_->bias, fc2_->weight, fc2_->bias);
 }
 
-ops::NormedSum GeluMlp::forward_between(const at::Tensor& x,
-                                        const at::Tensor& mixed,
-                                        const Norm& before,
-                                        const Norm& after,
-                                        const AttentionContext&) {
+std::optional<ops::NormedSum> GeluMlp::forward_between(const at::Tensor& x,
+                                                       const at::Tensor& mixed,
+                                                       const Norm& before,
+                                                       const Norm& after) {
   return ops::normed_feed_forward(mixed, x, {before.weight, before.bias, before.eps},
                                   {fc1_->weight, fc1_->bias, fc2_->weight, fc2_->bias},
                                   {after.weight, after.bias, after.eps});

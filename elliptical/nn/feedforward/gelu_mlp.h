@@ -14,11 +14,10 @@ class GeluMlp : public ChannelMixer {
   GeluMlp(int64_t dim, int64_t hidden_dim);
 
   at::Tensor forward(const at::Tensor& x, const AttentionContext& context) override;
-  ops::NormedSum forward_between(const at::Tensor& x,
-                                 const at::Tensor& mixed,
-                                 const Norm& before,
-                                 const Norm& after,
-                                 const AttentionContext& context) override;
+  std::optional<ops::NormedSum> forward_between(const at::Tensor& x,
+                                                const at::Tensor& mixed,
+                                                const Norm& before,
+                                                const Norm& after) override;
 
  private:
   std::shared_ptr<Linear> fc1_, fc2_;
