@@ -6,8 +6,8 @@
 //   gradient_product  out[i, j] = sum_t a[t, i] b[t, j]               dW = dy^T x
 //   column_sums       out[c]    = sum_r x[r, c]                       db
 //
-// Rows are cut into blocks by their number alone and each element of a result is summed by one
-// task in one order, so results have the same bits for any number of threads. The slow, obvious
+// Each element of a result is summed by one task in one order, wherever the blocks of rows around
+// it begin, so results have the same bits for any number of threads. The slow, obvious
 // version is at::linear in double (tests/ops/linear_test.cpp).
 #pragma once
 

@@ -2,9 +2,9 @@
 //
 // What stands around the matrix products of a pre-norm block, each one autograd node:
 //
-//   residual_norm      sum = residual + f x,  normed = norm(sum) * weight + norm_bias
-//   gelu_feed_forward  y = gelu(x up^T + up_bias) down^T + down_bias, in blocks of rows
-//   normed_feed_forward  all three in a row: the second half of a block
+//   residual_norm        sum = residual + f x,  normed = norm(sum) * weight + norm_bias
+//   gelu_feed_forward    y = gelu(x up^T + up_bias) down^T + down_bias, in blocks of rows
+//   normed_feed_forward  the second half of a block: a residual_norm, the layer, a residual_norm
 //
 // f is a factor for each sample (stochastic depth). gelu is the exact one, x (1 + erf(x / sqrt(2)))
 // / 2. float32 on the CPU runs fused; everything else takes the composite path, which is also the
