@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import get_args
 
+import torch
 from torch import Tensor, nn
 
 from .functional import Estimator, Scaling, Scope, attention, metric
+from .visible import find_visible, keep_of_mask, visible_metric
 
 # Estimators that one layer can feed: the others need more than this layer's q, k, v and v_prev.
 _ESTIMATORS = ("difference", "median", "consistent", "jacobian", "random", "random_fixed", "isotropic")
+
+# Those that read the changes of single tokens, so that hidden ones can be left out, and those that read none.
+_TOKENWISE, _BLIND = ("difference", "isotropic"), ("random", "random_fixed")
 
 
 class EllipticalAttention(nn.Module):
@@ -94,23 +99,48 @@ class EllipticalAttention(nn.Module):
         attn_mask: Tensor | None = None,
         key_lengths: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """(B, N, dim) and the values (B, H, N, D) for the next layer."""
+        """(B, N, dim) and the values (B, H, N, D) for the next layer.
+
+        Tokens that ``attn_mask`` hides from a query are not in its metric either.
+        """
         B, N, dim = x.shape
         qkv = self.qkv(x).view(B, N, 3, self.num_heads, dim // self.num_heads)
         q, k, v = (t.transpose(1, 2) for t in qkv.unbind(2))  # (B, H, N, D)
         m = None
         if v_prev is not None:
-            m = metric(
-                v, v_prev, q=q, k=k, estimator=self.estimator, scope=self.scope,
-                scaling=self.scaling, delta=self.delta, lengths=key_lengths,
-                differentiable=self.differentiable, is_causal=self.causal, scale=self.scale,
-            )  # fmt: skip
+            m = self._metric(q, k, v, v_prev, attn_mask, key_lengths)
         out = attention(
             q, k, v, m, attn_mask=attn_mask, is_causal=self.causal, scale=self.scale,
             dropout_p=self.attn_drop if self.training else 0.0, key_lengths=key_lengths,
         )  # fmt: skip
         out = out.transpose(1, 2).reshape(B, N, dim)
         return self.proj_drop(self.proj(out)), v
+
+    def _metric(
+        self, q: Tensor, k: Tensor, v: Tensor, v_prev: Tensor, attn_mask: Tensor | None, key_lengths: Tensor | None
+    ) -> Tensor:
+        if attn_mask is None or self.estimator in _BLIND:
+            return metric(
+                v, v_prev, q=q, k=k, estimator=self.estimator, scope=self.scope,
+                scaling=self.scaling, delta=self.delta, lengths=key_lengths,
+                differentiable=self.differentiable, is_causal=self.causal, scale=self.scale,
+            )  # fmt: skip
+        if self.estimator not in _TOKENWISE:
+            raise ValueError(
+                f"EllipticalAttention: attn_mask must be None with estimator={self.estimator!r}, which would "
+                f"read hidden tokens, got one (for padding: key_lengths; with a mask: {', '.join(_TOKENWISE)})"
+            )
+        N = v.shape[2]
+        keep = keep_of_mask(attn_mask).broadcast_to(torch.broadcast_shapes(attn_mask.shape, (1, 1, N, N)))
+        if self.scope == "prefix":
+            keep = keep.tril()
+        if key_lengths is not None:
+            keep = keep & (torch.arange(N, device=v.device) < key_lengths.view(-1, 1, 1, 1))
+        m = visible_metric(
+            v, v_prev, find_visible(keep), scaling=self.scaling, delta=self.delta,
+            differentiable=self.differentiable,
+        )  # fmt: skip
+        return m.mean(-1, keepdim=True).expand_as(m) if self.estimator == "isotropic" else m
 
     def extra_repr(self) -> str:
         return (

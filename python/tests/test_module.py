@@ -123,3 +123,42 @@ def test_wrong_arguments_are_named(arguments, message):
 
 def test_version_is_known():
     assert elliptical.__version__[0].isdigit()
+
+
+@pytest.mark.parametrize("estimator", ["difference", "isotropic", "random_fixed"])
+@pytest.mark.parametrize("additive", [False, True])
+def test_the_metric_does_not_see_through_a_mask(estimator, additive):
+    """A layer that is causal by its mask alone: its metric must not read the future either."""
+    layers, x = make(estimator=estimator), torch.randn(2, 10, 32)
+    mask = torch.ones(10, 10, dtype=torch.bool).tril()
+    if additive:
+        mask = torch.zeros(10, 10).masked_fill(~mask, -torch.inf)
+    changed = x.clone()
+    changed[:, 6:] = torch.randn(2, 4, 32)
+    before, after = (run(layers, y, attn_mask=mask) for y in (x, changed))
+    torch.testing.assert_close(before[:, :6], after[:, :6])
+    assert not torch.allclose(before[:, 6:], after[:, 6:])
+    torch.testing.assert_close(before, run(make(estimator=estimator, causal=True), x), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("scaling", ["max", "mean", "none"])
+def test_padding_hidden_by_a_mask_is_as_if_it_were_not_there(causal, scaling):
+    layers, x = make(causal=causal, scaling=scaling, delta=0.5), torch.randn(2, 10, 32)
+    right = (torch.arange(10) < 7).view(1, 1, 1, 10)
+    alone = run(layers, x[:, :7])
+    torch.testing.assert_close(run(layers, x, attn_mask=right)[:, :7], alone, rtol=1e-4, atol=1e-5)
+    left = (torch.arange(10) >= 3).view(1, 1, 1, 10)
+    shifted = torch.cat([torch.randn(2, 3, 32), x[:, :7]], 1)
+    torch.testing.assert_close(run(layers, shifted, attn_mask=left)[:, 3:], alone, rtol=1e-4, atol=1e-5)
+    both = run(layers, x, attn_mask=right, key_lengths=torch.tensor([5, 10]))
+    torch.testing.assert_close(both[:1, :5], run(layers, x[:1, :5]), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(both[1:, :7], alone[1:], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("estimator", ["median", "consistent", "jacobian"])
+def test_estimators_that_would_read_hidden_tokens_refuse_a_mask(estimator):
+    layers, x = make(2, estimator=estimator), torch.randn(2, 10, 32)
+    message = f"attn_mask must be None with estimator='{estimator}', which would read hidden tokens, got one"
+    with pytest.raises(ValueError, match=message):
+        run(layers, x, attn_mask=torch.ones(10, 10, dtype=torch.bool))
