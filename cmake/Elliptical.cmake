@@ -18,6 +18,10 @@ else()
   set(ELLIPTICAL_PCH_FLAGS -fpch-preprocess)  # ccache asks for it
 endif()
 
+# A file that includes torch spends some ten seconds on torch's templates, whatever its own size: several
+# files in one translation unit spend them once. Not for a debugger or clang-tidy, which want plain files.
+option(ELLIPTICAL_UNITY "Compile what includes torch in batches of files" OFF)
+
 # elliptical_target(name): warnings, sanitizers and the include root (the repository itself).
 function(elliptical_target name)
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
@@ -58,4 +62,10 @@ function(elliptical_torch_headers name)
   target_link_libraries(${name} PRIVATE torch)
   target_compile_options(${name} PRIVATE ${ELLIPTICAL_PCH_FLAGS})
   target_precompile_headers(${name} REUSE_FROM elliptical_torch_pch)
+endfunction()
+
+# elliptical_unity(name): batches of files, if they are asked for. For targets without Highway, whose
+# sources include themselves once for each instruction set.
+function(elliptical_unity name)
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ${ELLIPTICAL_UNITY} UNITY_BUILD_BATCH_SIZE 8)
 endfunction()

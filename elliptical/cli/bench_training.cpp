@@ -35,15 +35,15 @@ std::vector<TrainingCase> training_cases(bool quick) {
   return {{.vocabulary_size = 33278}, {.vocabulary_size = 267735}};
 }
 
-struct Name {
+struct TrainingName {
   const char* attention;
   bool is_torch;
   std::string text() const { return std::string(is_torch ? "torch " : "") + attention; }
 };
-constexpr Name kNames[] = {
+constexpr TrainingName kTrainingNames[] = {
     {"softmax", false}, {"softmax", true}, {"elliptical", false}, {"elliptical", true}};
 
-std::string full_name(const TrainingCase& shape, const Name& name) {
+std::string full_name(const TrainingCase& shape, const TrainingName& name) {
   return fmt::format("{}/{}", shape.vocabulary_size, name.text());
 }
 
@@ -121,7 +121,7 @@ int bench_training(const TrainingBenchOptions& options) {
   bool any = false;
   for (const TrainingCase& shape : training_cases(options.quick)) {
     std::vector<std::unique_ptr<bench::Trainer>> trainers;
-    for (const Name& name : kNames) {
+    for (const TrainingName& name : kTrainingNames) {
       if (full_name(shape, name).find(options.trainer_substring) == std::string::npos) continue;
       any = true;
       if (options.list_only) {

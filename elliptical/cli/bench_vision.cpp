@@ -33,12 +33,12 @@ VisionCase vision_case(bool quick) {
           .num_classes = 10};
 }
 
-struct Name {
+struct VisionName {
   const char* attention;
   bool is_torch;
   std::string text() const { return std::string(is_torch ? "torch " : "") + attention; }
 };
-constexpr Name kNames[] = {
+constexpr VisionName kVisionNames[] = {
     {"softmax", false}, {"softmax", true}, {"elliptical", false}, {"elliptical", true}};
 
 const VisionResult* find(const std::vector<VisionResult>& results,
@@ -113,7 +113,7 @@ int bench_vision(const VisionBenchOptions& options) {
   const VisionCase shape = vision_case(options.quick);
   std::vector<std::unique_ptr<bench::VisionRunner>> runners;
   bool any = false;
-  for (const Name& name : kNames) {
+  for (const VisionName& name : kVisionNames) {
     if (name.text().find(options.runner_substring) == std::string::npos) continue;
     any = true;
     if (options.list_only) {

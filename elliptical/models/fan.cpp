@@ -17,12 +17,12 @@ namespace {
 
 constexpr int64_t kCodeChannels = 32;  // of each coordinate
 
-struct Size {
+struct FanSize {
   const char* name;
   int64_t dim, num_layers, num_heads;
 };
-constexpr std::array kSizes = {Size{"tiny", 192, 12, 4}, Size{"small", 384, 12, 8},
-                               Size{"base", 448, 18, 8}, Size{"large", 480, 24, 10}};
+constexpr std::array kFanSizes = {FanSize{"tiny", 192, 12, 4}, FanSize{"small", 384, 12, 8},
+                                  FanSize{"base", 448, 18, 8}, FanSize{"large", 480, 24, 10}};
 
 void check(const FanOptions& options) {
   const int64_t P = options.patch_size;
@@ -56,7 +56,7 @@ at::Tensor position_code(int64_t side) {
 
 void FanOptions::visit(FieldList& fields) {
   std::vector<std::string> names;
-  for (const Size& known : kSizes) names.emplace_back(known.name);
+  for (const FanSize& known : kFanSizes) names.emplace_back(known.name);
   fields.add_choice("size",
                     {.names = std::move(names),
                      .get = [this] { return size; },
@@ -78,7 +78,7 @@ void FanOptions::visit(FieldList& fields) {
 std::unique_ptr<Options> FanOptions::clone() const { return std::make_unique<FanOptions>(*this); }
 
 void FanOptions::use_size(const std::string& name) {
-  for (const Size& known : kSizes) {
+  for (const FanSize& known : kFanSizes) {
     if (known.name != name) continue;
     size = name;
     dim = known.dim;

@@ -10,7 +10,7 @@
 namespace elliptical::models {
 namespace {
 
-constexpr double kInitialStd = 0.02;
+constexpr double kWeightStd = 0.02;
 
 void check(const LmOptions& options) {
   const auto refuse = [](const std::string& what) { throw ConfigError("model: " + what); };
@@ -25,10 +25,6 @@ void check(const LmOptions& options) {
     }
     before = cutoff;
   }
-}
-
-bool ends_with(const std::string& name, std::string_view end) {
-  return name.size() >= end.size() && name.compare(name.size() - end.size(), end.size(), end) == 0;
 }
 
 }  // namespace
@@ -82,12 +78,12 @@ void Lm::initialize(uint64_t seed) {
   for (auto& item : named_parameters()) {
     const std::string& name = item.key();
     at::Tensor& parameter = item.value();
-    if (ends_with(name, "bias")) {
+    if (name.ends_with("bias")) {
       parameter.zero_();
-    } else if (ends_with(name, "norm1.weight") || ends_with(name, "norm2.weight")) {
-      nn::fill_normal(parameter, 1.0, kInitialStd, key.derive(name));
+    } else if (name.ends_with("norm1.weight") || name.ends_with("norm2.weight")) {
+      nn::fill_normal(parameter, 1.0, kWeightStd, key.derive(name));
     } else if (parameter.dim() == 2) {
-      nn::fill_normal(parameter, 0.0, kInitialStd, key.derive(name));
+      nn::fill_normal(parameter, 0.0, kWeightStd, key.derive(name));
     }  // a learned temperature starts where its options say
   }
 }

@@ -11,18 +11,18 @@
 namespace elliptical::models {
 namespace {
 
-struct Size {
+struct VitSize {
   const char* name;
   int64_t dim, num_layers, num_heads;
 };
-constexpr std::array kSizes = {Size{"tiny", 192, 12, 3}, Size{"small", 384, 12, 6},
-                               Size{"base", 768, 12, 12}};
+constexpr std::array kVitSizes = {VitSize{"tiny", 192, 12, 3}, VitSize{"small", 384, 12, 6},
+                                  VitSize{"base", 768, 12, 12}};
 
 }  // namespace
 
 void VitOptions::visit(FieldList& fields) {
   std::vector<std::string> names;
-  for (const Size& known : kSizes) names.emplace_back(known.name);
+  for (const VitSize& known : kVitSizes) names.emplace_back(known.name);
   fields.add_choice("size",
                     {.names = std::move(names),
                      .get = [this] { return size; },
@@ -45,7 +45,7 @@ void VitOptions::visit(FieldList& fields) {
 std::unique_ptr<Options> VitOptions::clone() const { return std::make_unique<VitOptions>(*this); }
 
 void VitOptions::use_size(const std::string& name) {
-  for (const Size& known : kSizes) {
+  for (const VitSize& known : kVitSizes) {
     if (known.name != name) continue;
     size = name;
     dim = known.dim;

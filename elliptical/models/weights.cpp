@@ -11,8 +11,6 @@
 namespace elliptical::models {
 namespace {
 
-bool ends_with(const std::string& name, std::string_view end) { return name.ends_with(end); }
-
 /// g of g^2, or 0 when `count` is no square.
 int64_t side_of(int64_t count) {
   const auto side = static_cast<int64_t>(std::lround(std::sqrt(static_cast<double>(count))));
@@ -95,7 +93,7 @@ class Loader {
  private:
   /// `value`, resized where it belongs to positions and the grid differs.
   at::Tensor fit(const std::string& name, const at::Tensor& target, const at::Tensor& value) {
-    const bool is_positions = name == "pos_embed", is_gate = ends_with(name, ".mixer.gate");
+    const bool is_positions = name == "pos_embed", is_gate = name.ends_with(".mixer.gate");
     if (!(is_positions || is_gate) || value.dim() != 3 || value.sizes() == target.sizes()) {
       return value;
     }
@@ -149,7 +147,7 @@ std::vector<std::string> load_weights(ImageModel& model,
   }
   for (const auto& [name, value] : weights) {
     // A count that published batch norms carry and nobody reads.
-    if (!targets.contains(name) && !ends_with(name, ".num_batches_tracked")) loader.surplus(name);
+    if (!targets.contains(name) && !name.ends_with(".num_batches_tracked")) loader.surplus(name);
   }
   return loader.finish();
 }

@@ -20,6 +20,7 @@
 #include "elliptical/ops/adaptive_softmax_impl.h"
 #include "elliptical/ops/fused_function_impl.h"
 #include "elliptical/ops/parallel_impl.h"
+#include "elliptical/ops/tensor_memory_impl.h"
 
 namespace elliptical::ops {
 namespace {
@@ -30,9 +31,6 @@ using torch::autograd::variable_list;
 /// Logits that exist at a time (128 MiB), and in the cache at a time (4 MiB).
 constexpr int64_t kChunkLogits = int64_t{1} << 25;
 constexpr int64_t kBlockLogits = int64_t{1} << 20;
-
-const float* read(const at::Tensor& t) { return t.const_data_ptr<float>(); }
-float* write(const at::Tensor& t) { return t.mutable_data_ptr<float>(); }
 
 /// Rows of a weight matrix that take part in one softmax as its words [first_word, ...).
 struct Block {

@@ -14,6 +14,7 @@
 #include <cmath>
 #include <limits>
 
+#include "elliptical/base/infinity.h"
 #include "elliptical/ops/attention_impl.h"
 #include "elliptical/ops/masks_impl.h"
 
@@ -21,8 +22,6 @@ namespace elliptical::ops {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 /// Prepends dimensions of size 1 up to four.
 at::Tensor as_rank4(at::Tensor mask) {
   while (mask.dim() < 4) mask = mask.unsqueeze(0);

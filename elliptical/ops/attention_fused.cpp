@@ -6,18 +6,10 @@
 #include "elliptical/ops/attention_fused_impl.h"
 #include "elliptical/ops/masks_impl.h"
 #include "elliptical/ops/parallel_impl.h"
+#include "elliptical/ops/tensor_memory_impl.h"
 
 namespace elliptical::ops {
 namespace {
-
-template <class T>
-kernels::View<const T> read(const at::Tensor& t) {
-  return {t.const_data_ptr<T>(), t.stride(0), t.stride(1), t.stride(2), t.stride(3)};
-}
-
-kernels::View<float> write(const at::Tensor& t) {
-  return {t.mutable_data_ptr<float>(), t.stride(0), t.stride(1), t.stride(2), t.stride(3)};
-}
 
 /// An uninitialised (B, H, N, D) tensor with rows together. Models split heads from (B, N, H, D)
 /// memory; when `like` came from there the result has that order too and merging heads is no copy.
@@ -61,23 +53,23 @@ Inputs make_inputs(const ForwardArgs& args) {
               .M = k.size(2),
               .D = q.size(3),
               .Dv = v.size(3)};
-  in.q = read<float>(q);
-  in.k = read<float>(k);
-  in.v = read<float>(v);
+  in.q = read_view<float>(q);
+  in.k = read_view<float>(k);
+  in.v = read_view<float>(v);
   if (args.metric) {
     // N equal rows given as an expanded tensor have a gradient each: to the kernel, stride 0 means
     // one row with one gradient.
     const bool expanded_rows = args.metric->size(2) > 1 && args.metric->stride(2) == 0;
     result.metric = expanded_rows ? args.metric->contiguous() : *args.metric;
-    in.metric = read<float>(result.metric.expand(q.sizes()));
+    in.metric = read_view<float>(result.metric.expand(q.sizes()));
   }
   if (args.attn_mask) {
     const at::Tensor mask =
         args.attn_mask->expand({in.sizes.B, in.sizes.H, in.sizes.N, in.sizes.M});
     if (mask.scalar_type() == at::kBool) {
-      in.mask_keep = read<bool>(mask);
+      in.mask_keep = read_view<bool>(mask);
     } else {
-      in.mask_add = read<float>(mask);
+      in.mask_add = read_view<float>(mask);
     }
   }
   if (args.key_lengths) {
@@ -100,8 +92,8 @@ at::Tensor sum_to_metric(const at::Tensor& per_head, const at::Tensor& metric) {
   const int64_t B = per_head.size(0), H = per_head.size(1), R = per_head.size(2),
                 D = per_head.size(3);
   const int64_t step_b = metric.size(0) == 1 ? 0 : 1, step_h = metric.size(1) == 1 ? 0 : 1;
-  const kernels::View<const float> from = read<float>(per_head);
-  const kernels::View<float> to = write(sum);
+  const kernels::View<const float> from = read_view<float>(per_head);
+  const kernels::View<float> to = write_view(sum);
   torch_parallel_for(R, [&](int64_t begin, int64_t end) {
     for (int64_t b = 0; b < B; ++b)
       for (int64_t h = 0; h < H; ++h)
@@ -123,7 +115,7 @@ FusedForward fused_forward_cpu(const ForwardArgs& args) {
   const at::Tensor out = empty_output(q, args.v);
   const at::Tensor lse = empty_rows(q), row_max = empty_rows(q), row_sum = empty_rows(q);
   kernels::attention_forward(inputs.in,
-                             {.o = write(out),
+                             {.o = write_view(out),
                               .lse = lse.mutable_data_ptr<float>(),
                               .row_max = row_max.mutable_data_ptr<float>(),
                               .row_sum = row_sum.mutable_data_ptr<float>()},
@@ -151,17 +143,17 @@ at::Tensor fused_backward_into(const BackwardArgs& args,
   const at::Tensor d_lse_rows = args.d_lse ? args.d_lse->contiguous() : at::Tensor();
   const at::Tensor max_rows = args.row_max.contiguous(), sum_rows = args.row_sum.contiguous();
   at::Tensor d_metric = at::empty({0}, q.options());
-  kernels::AttentionGradients<float> grad{.o = read<float>(args.out),
+  kernels::AttentionGradients<float> grad{.o = read_view<float>(args.out),
                                           .row_max = max_rows.const_data_ptr<float>(),
                                           .row_sum = sum_rows.const_data_ptr<float>(),
-                                          .d_o = read<float>(args.d_out),
-                                          .dq = write(dq),
-                                          .dk = write(dk),
-                                          .dv = write(dv)};
+                                          .d_o = read_view<float>(args.d_out),
+                                          .dq = write_view(dq),
+                                          .dk = write_view(dk),
+                                          .dv = write_view(dv)};
   if (args.d_lse) grad.d_lse = d_lse_rows.const_data_ptr<float>();
   if (args.need_d_metric) {
     d_metric = at::empty({q.size(0), q.size(1), args.metric->size(2), q.size(3)}, q.options());
-    grad.d_metric = write(d_metric);
+    grad.d_metric = write_view(d_metric);
     if (inputs.in.metric.stride_n == 0) grad.d_metric.stride_n = 0;
   }
   kernels::attention_backward(inputs.in, grad, torch_parallel_for);

@@ -10,20 +10,13 @@
 #include "elliptical/ops/feedforward_impl.h"
 #include "elliptical/ops/fused_function_impl.h"
 #include "elliptical/ops/parallel_impl.h"
+#include "elliptical/ops/tensor_memory_impl.h"
 
 namespace elliptical::ops {
 namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-const float* read(const at::Tensor& t) { return t.const_data_ptr<float>(); }
-float* write(const at::Tensor& t) { return t.mutable_data_ptr<float>(); }
-
-kernels::Rows rows_of(const at::Tensor& x) {
-  const int64_t C = x.size(-1);
-  return {C == 0 ? 0 : x.numel() / C, C};
-}
 
 void save(AutogradContext* ctx, ElementDropout dropout) {
   ctx->saved_data["p"] = dropout.p;

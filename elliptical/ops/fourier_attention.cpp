@@ -5,8 +5,8 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <cmath>
-#include <limits>
 
+#include "elliptical/base/infinity.h"
 #include "elliptical/kernels/fourier.h"
 #include "elliptical/ops/fused_function_impl.h"
 #include "elliptical/ops/parallel_impl.h"
@@ -17,7 +17,6 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kFloor = 1e-20;
 constexpr double kNear = 1e-2;
 

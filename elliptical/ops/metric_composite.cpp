@@ -7,16 +7,14 @@
 #include <ATen/TensorOperators.h>
 
 #include <cmath>
-#include <limits>
 
+#include "elliptical/base/infinity.h"
 #include "elliptical/ops/attention.h"
 #include "elliptical/ops/masks_impl.h"
 #include "elliptical/ops/metric_impl.h"
 
 namespace elliptical::ops {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// x (B, H, N, D), 0 where not counted, and the tokens that count, (B|1, 1, N, 1).
 struct TokenValues {

@@ -11,13 +11,10 @@
 #include "elliptical/ops/masks_impl.h"
 #include "elliptical/ops/metric_impl.h"
 #include "elliptical/ops/parallel_impl.h"
+#include "elliptical/ops/tensor_memory_impl.h"
 
 namespace elliptical::ops {
 namespace {
-
-kernels::View<const float> read(const at::Tensor& t) {
-  return {t.const_data_ptr<float>(), t.stride(0), t.stride(1), t.stride(2), t.stride(3)};
-}
 
 at::Tensor empty_metric(const at::Tensor& v, bool prefix) {
   return at::empty_symint(
@@ -40,8 +37,8 @@ at::Tensor metric_difference_cpu(const at::Tensor& v,
                               .H = v.size(1),
                               .N = v.size(2),
                               .D = v.size(3),
-                              .v = read(v),
-                              .v_prev = read(v_prev),
+                              .v = read_view(v),
+                              .v_prev = read_view(v_prev),
                               .lengths = lengths ? own_lengths.const_data_ptr<int64_t>() : nullptr,
                               .prefix = prefix,
                               .scaling = metric_scaling(scaling),

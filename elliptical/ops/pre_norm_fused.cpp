@@ -11,20 +11,13 @@
 #include "elliptical/ops/fused_function_impl.h"
 #include "elliptical/ops/packed_weight_impl.h"
 #include "elliptical/ops/pre_norm_impl.h"
+#include "elliptical/ops/tensor_memory_impl.h"
 
 namespace elliptical::ops {
 namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-const float* read(const at::Tensor& t) { return t.const_data_ptr<float>(); }
-float* write(const at::Tensor& t) { return t.mutable_data_ptr<float>(); }
-
-kernels::Rows rows_of(const at::Tensor& x) {
-  const int64_t C = x.size(-1);
-  return {C == 0 ? 0 : x.numel() / C, C};
-}
 
 kernels::RowFactors row_factors(const at::Tensor& factors, int64_t rows) {
   if (!factors.defined() || factors.numel() == 0) return {};

@@ -20,7 +20,7 @@
 namespace elliptical::tasks {
 namespace {
 
-const ImageEvalSet& set_of(const Batch& batch) {
+const ImageEvalSet& pictures_of(const Batch& batch) {
   return dynamic_cast<const ImageEvalSet&>(*batch.set);
 }
 
@@ -178,7 +178,7 @@ void ClassifyImageTask::score(const Batch& batch, Scores& scores, Dump* dump) {
   nn::AttentionContext context;
   context.metric_statistics = &statistics;
   const at::Tensor logits = model_->forward(normalize(batch.input), context);
-  const ImageEvalSet& set = set_of(batch);
+  const ImageEvalSet& set = pictures_of(batch);
   score_pictures(set, batch, logits, scores, dump);
   score_metric(statistics, set.options().metric_profile, scores);
 }

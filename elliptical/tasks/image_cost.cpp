@@ -13,8 +13,6 @@
 namespace elliptical::tasks {
 namespace {
 
-constexpr int64_t kRehearsalBatch = 8;
-
 struct KnownData {
   const char* name;
   PictureCounts counts;

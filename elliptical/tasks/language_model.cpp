@@ -17,13 +17,13 @@ namespace {
 
 int64_t length(const std::vector<int32_t>& stream) { return static_cast<int64_t>(stream.size()); }
 
-const LmEvalSet& set_of(const Batch& batch) { return dynamic_cast<const LmEvalSet&>(*batch.set); }
+const LmEvalSet& text_of(const Batch& batch) { return dynamic_cast<const LmEvalSet&>(*batch.set); }
 
 constexpr int64_t kSnapshotTokens = 64;
 
 /// Hidden states (B, N, C) of a batch, as its evaluation asks for them.
 at::Tensor eval_hidden(models::Lm& model, const Batch& batch, nn::MetricStatistics& statistics) {
-  const LmEvalSet& set = set_of(batch);
+  const LmEvalSet& set = text_of(batch);
   if (set.streams()) {
     models::LmStream stream(model);
     std::vector<at::Tensor> steps;
@@ -173,7 +173,7 @@ std::unique_ptr<EvalSet> LanguageModelTask::eval_set(Options& options) {
 
 void LanguageModelTask::score(const Batch& batch, Scores& scores, Dump* dump) {
   const at::NoGradGuard no_grad;
-  const LmEvalSet& set = set_of(batch);
+  const LmEvalSet& set = text_of(batch);
   const at::Tensor scored = batch.target.flatten().ge(0).nonzero().squeeze(1);
   const auto pick = [&](const at::Tensor& tensor) { return tensor.index_select(0, scored); };
   nn::MetricStatistics statistics;

@@ -13,8 +13,6 @@
 namespace elliptical::tasks {
 namespace {
 
-constexpr int64_t kRehearsalBatch = 8;
-
 struct TextSize {
   int64_t num_words = 0, num_train_tokens = 0;
 };

@@ -136,6 +136,9 @@ struct Cost {
   double bytes = 0;             ///< weights, gradients, moments, and what the backward keeps
 };
 
+/// Of a rehearsal, see below: enough to be measured.
+inline constexpr int64_t kRehearsalBatch = 8;
+
 /// One line of the table of tasks.
 struct TaskEntry {
   const char* name;

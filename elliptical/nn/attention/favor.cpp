@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "elliptical/base/infinity.h"
 #include "elliptical/nn/initialize.h"
 
 namespace elliptical::nn {
@@ -13,7 +14,6 @@ namespace {
 
 /// Tokens of a chunk. Work per token is F * kChunk inside the chunk and 2 F D through the state.
 constexpr int64_t kChunk = 32;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 at::Tensor normal(at::IntArrayRef sizes, RandomKey key) {
   at::Tensor x = at::empty(sizes, at::kFloat);

@@ -6,9 +6,9 @@
 
 #include <array>
 #include <cmath>
-#include <limits>
 
 #include "elliptical/base/errors.h"
+#include "elliptical/base/infinity.h"
 #include "elliptical/nn/attention/attend.h"
 #include "elliptical/nn/initialize.h"
 #include "elliptical/ops/attention.h"
@@ -16,7 +16,6 @@
 namespace elliptical::nn {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kSmallestWeight = 1e-12;  ///< of a component: log pi stays finite
 constexpr double kShiftStd = 0.5;
 

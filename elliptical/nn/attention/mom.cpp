@@ -4,16 +4,14 @@
 #include <torch/torch.h>
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 
 #include "elliptical/base/errors.h"
+#include "elliptical/base/infinity.h"
 #include "elliptical/ops/attention.h"
 
 namespace elliptical::nn {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// The number of the median along dim 0 of (S, ...), upper of two; infinite ones do not count. S
 /// where none is finite.

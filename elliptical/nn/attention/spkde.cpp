@@ -12,7 +12,7 @@ namespace elliptical::nn {
 namespace {
 
 /// A weight of 0 has no logarithm.
-constexpr double kSmallestWeight = 1e-12;
+constexpr double kSmallestDensity = 1e-12;
 
 /// Weights further from optimal than this are no weights of the method.
 constexpr double kLargestResidual = 1e-5;
@@ -84,8 +84,8 @@ KeyWeights SpkdeMixer::weights(const Heads& heads, const AttentionContext& conte
                                     .outliers = options_.outliers,
                                     .per_head = options_.per_head,
                                     .lengths = context.key_lengths};
-  const at::Tensor marginal = projected_weights(k, call).clamp_min(kSmallestWeight),
-                   joint = projected_weights(at::cat({k, v}, -1), call).clamp_min(kSmallestWeight);
+  const at::Tensor marginal = projected_weights(k, call).clamp_min(kSmallestDensity),
+                   joint = projected_weights(at::cat({k, v}, -1), call).clamp_min(kSmallestDensity);
   // Weights add up to 1 over the keys that a query sees. Without, a first token with a marginal
   // weight of 0 would be multiplied by its joint weight / 1e-12.
   at::Tensor real;  // (B, 1, M)
@@ -95,7 +95,7 @@ KeyWeights SpkdeMixer::weights(const Heads& heads, const AttentionContext& conte
   const at::Tensor factor = normalizing_factor(marginal, joint, real, context.is_causal);
   // A common factor of all weights cancels; this one centers their logarithms, so that float holds
   // them with one more bit.
-  const double center = 1.0 / std::sqrt(kSmallestWeight);
+  const double center = 1.0 / std::sqrt(kSmallestDensity);
   return {(marginal * center).log(), (joint * center).log(), factor.to(heads.q.scalar_type())};
 }
 
