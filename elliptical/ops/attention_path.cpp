@@ -3,7 +3,6 @@
 // Which path an attention call takes. It depends on dtype, device and what must be differentiated,
 // never on values, so that traced calls take the path that real ones take.
 #include <ATen/core/grad_mode.h>
-#include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/util/Exception.h>
 
 #include <cstdlib>
@@ -12,6 +11,7 @@
 #include <string_view>
 
 #include "elliptical/ops/attention_impl.h"
+#include "elliptical/ops/transforms_impl.h"
 
 namespace elliptical::ops {
 namespace {
@@ -33,14 +33,6 @@ bool composite_is_forced() {
   return name == "composite";
 }
 
-/// True inside torch.func.grad, vmap and their like, which refuse autograd functions written in
-/// C++.
-bool functional_transform_runs() {
-  return c10::impl::tls_is_dispatch_key_included(
-             c10::DispatchKey::FuncTorchDynamicLayerFrontMode) ||
-         c10::impl::tls_is_dispatch_key_included(c10::DispatchKey::FuncTorchDynamicLayerBackMode);
-}
-
 constexpr const char* kForced = "ELLIPTICAL_ATTENTION=composite is set";
 
 /// Why the fused path can not take this call; empty when it can.
@@ -54,6 +46,8 @@ std::string fused_refusal(const AttentionArgs& args) {
     return "attn_mask requires grad, the kernel gives no gradient of the mask";
   if (functional_transform_runs())
     return "a torch.func transform runs, the kernel has no rule for it";
+  if (forward_mode_runs())
+    return "forward-mode differentiation runs, the kernel has no rule for it";
   return "";
 }
 

@@ -6,19 +6,19 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
-#include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/util/Exception.h>
 
 #include "elliptical/kernels/dropout.h"
 #include "elliptical/ops/dropout.h"
+#include "elliptical/ops/transforms_impl.h"
 
 namespace elliptical::ops {
 
-/// True when the kernels can take tensors like this one: dense float32 on the CPU, outside of
-/// torch.func transforms, which refuse autograd functions written in C++.
+/// True when the kernels can take tensors like this one, dense float32 on the CPU, and how torch
+/// differentiates now is a way that they know.
 inline bool fused_layer_applies(const at::Tensor& x) {
   return x.device().is_cpu() && x.scalar_type() == at::kFloat && x.layout() == at::kStrided &&
-         !c10::impl::tls_is_dispatch_key_included(c10::DispatchKey::FuncTorchDynamicLayerFrontMode);
+         kernels_are_differentiable();
 }
 
 /// Called first in a backward: it computes values, not a graph of them.

@@ -11,6 +11,7 @@
 
 #include "elliptical/ops/fused_function_impl.h"
 #include "elliptical/ops/metric_impl.h"
+#include "elliptical/ops/transforms_impl.h"
 
 namespace elliptical::ops {
 namespace {
@@ -35,7 +36,8 @@ bool needs_gradient(const MetricInputs& inputs) {
 /// The fused kernel takes the paper's estimator in float on the CPU, without a gradient.
 bool kernel_applies(const MetricInputs& inputs, const MetricOptions& options) {
   return options.estimator == MetricEstimator::kDifference && inputs.v.device().is_cpu() &&
-         inputs.v.scalar_type() == at::kFloat && !needs_gradient(inputs);
+         inputs.v.scalar_type() == at::kFloat && !needs_gradient(inputs) &&
+         kernels_are_differentiable();
 }
 
 /// s = mean_n |v - v_prev| / delta, (B, H, 1, D), with a gradient: what an attack through the
