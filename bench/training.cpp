@@ -18,7 +18,7 @@
 namespace elliptical::bench {
 namespace {
 
-constexpr double kLearningRate = 2.5e-4, kClipNorm = 0.25;
+constexpr double kTrainingRate = 2.5e-4, kClipNorm = 0.25;
 
 /// The logarithm of a word's rank is uniform: Zipf's law.
 at::Tensor zipf_tokens(const TrainingCase& shape) {
@@ -64,7 +64,7 @@ class OurTrainer : public Trainer {
     for (const at::Tensor& parameter : parameters_) gradients.push_back(parameter.grad());
     const double norm = ops::gradient_norm(gradients);
     ops::adam_step(parameters_, gradients, first_, second_,
-                   {.learning_rate = kLearningRate,
+                   {.learning_rate = kTrainingRate,
                     .gradient_scale = std::min(1.0, kClipNorm / (norm + 1e-6)),
                     .step = num_steps_});
     loss = mean.item<double>();

@@ -22,7 +22,7 @@
 namespace elliptical::bench {
 namespace {
 
-constexpr double kLearningRate = 1e-4, kWeightDecay = 0.05;
+constexpr double kVisionRate = 1e-4, kWeightDecay = 0.05;
 
 /// The same as in bench/peers/vit.py.
 at::Tensor pictures(const VisionCase& shape) {
@@ -92,7 +92,7 @@ class OurVision : public VisionRunner {
     for (const at::Tensor& parameter : parameters_) gradients.push_back(parameter.grad());
     ops::adam_step(
         parameters_, gradients, first_, second_,
-        {.learning_rate = kLearningRate, .weight_decay = kWeightDecay, .step = num_steps_});
+        {.learning_rate = kVisionRate, .weight_decay = kWeightDecay, .step = num_steps_});
   }
 
   std::string attention_;
