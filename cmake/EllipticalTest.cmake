@@ -4,20 +4,23 @@
 find_package(GTest REQUIRED)
 find_package(rapidcheck REQUIRED)
 
-# elliptical_test(NAME source... [LABELS label...] [LIBS target...] [TORCH] [SLOW])
+# elliptical_test(NAME source... [LABELS label...] [LIBS target...] [TORCH] [SLOW] [ALONE source...])
 #   LABELS  ctest labels: unit, grad, parity, flow. Default: unit.
 #   TORCH   sources may include torch/torch.h, precompiled.
+#   ALONE   sources that keep out of batches (elliptical_unity), because they use short names of their own.
 #   SLOW    test cases with "Slow" in their names become an entry NAME_slow with the label slow.
 function(elliptical_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH;SLOW" "" "LABELS;LIBS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH;SLOW" "" "LABELS;LIBS;ALONE")
   if(NOT arg_LABELS)
     set(arg_LABELS unit)
   endif()
-  add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
+  add_executable(${name} ${arg_UNPARSED_ARGUMENTS} ${arg_ALONE})
   elliptical_target(${name})
   target_link_libraries(${name} PRIVATE ${arg_LIBS} GTest::gtest_main rapidcheck)
   if(arg_TORCH)
     elliptical_torch_headers(${name})
+    elliptical_unity(${name})
+    set_source_files_properties(${arg_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   endif()
 
   set(reports ${CMAKE_BINARY_DIR}/reports)
