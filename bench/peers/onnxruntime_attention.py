@@ -9,7 +9,7 @@ Speaks JSON, one line in, one line out; ends with its input:
     {"run": true}       ->  {"seconds": s}     one timed call, outputs allocated inside
     {"write": "out"}    ->  {}                 the last result, raw float32, into F/out
 
-Inputs lie in F as raw float32. Needs onnxruntime and onnx (requirements-peers.txt).
+Inputs lie in F as raw float32. Needs onnxruntime and onnx (tools/setup --tests).
 """
 
 import json
@@ -96,9 +96,7 @@ def main():
                 peer = Peer(**request["open"])
                 answer = {}
             except ImportError as error:
-                answer = {
-                    "error": f"{error} (pip install -r requirements-peers.txt)"
-                }
+                answer = {"error": f"{error} (run: tools/setup --tests)"}
         elif "run" in request:
             answer = peer.run()
         else:

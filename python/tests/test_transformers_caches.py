@@ -117,8 +117,8 @@ def over_the_matrix(test):
 @over_the_matrix
 def test_fed_in_any_way_the_logits_are_those_of_full_evaluation(name, cache, way, padding):
     difference, moved = deviations(name, cache, way, padding)
-    assert difference < 2e-5, "float32 rounding of logits of size 10"
-    assert moved < 2e-6, "the same sums in the same order, but for the blocks of matrix products"
+    assert difference < 5e-5, "float32 rounding of logits of size 10; a key too many moves them by 0.1 and more"
+    assert moved < 2e-6, "0 here; products of another size may round differently"
 
 
 @over_the_matrix
@@ -165,7 +165,7 @@ def test_a_compiled_model_with_a_static_cache_gives_the_same():
     cache = CACHES["static"](model.config)
     with torch.no_grad():
         pieces = [compiled(piece, past_key_values=cache).logits for piece in TOKENS.split([9, 1, 1, 1], 1)]
-    torch.testing.assert_close(torch.cat(pieces, 1), full(model, TOKENS), rtol=0, atol=2e-5)
+    torch.testing.assert_close(torch.cat(pieces, 1), full(model, TOKENS), rtol=0, atol=5e-5)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -179,4 +179,4 @@ def test_a_cache_that_is_reset_is_empty(name):
         for layer in cache.layers:
             layer.values.fill_(torch.nan)
         again = model(TOKENS[:, :7], past_key_values=cache).logits
-    torch.testing.assert_close(again, full(model, TOKENS)[:, :7], rtol=0, atol=2e-5)
+    torch.testing.assert_close(again, full(model, TOKENS)[:, :7], rtol=0, atol=5e-5)

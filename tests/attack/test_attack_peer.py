@@ -1,6 +1,6 @@
 """Our attacks against those of torchattacks, on the same net, pictures and budget, with equal parameters: robust
 accuracy differs by 1 % of the pictures at most, ours is never weaker by more than that, and FAB, which draws nothing,
-is as strong picture by picture. Skipped where the package is missing (requirements-attacks.txt)."""
+is as strong picture by picture. Skipped where the package is missing (tools/setup --tests)."""
 
 import json
 import struct
@@ -13,7 +13,7 @@ import torch
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
-    torchattacks = pytest.importorskip("torchattacks", reason="optional peer, see requirements-attacks.txt")
+    torchattacks = pytest.importorskip("torchattacks", reason="torchattacks is not installed (tools/setup --tests)")
 
 NUM_CLASSES = 6
 NUM_PICTURES = 500

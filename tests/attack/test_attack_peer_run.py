@@ -1,6 +1,6 @@
 """A transformer that we train on CIFAR-10, attacked by `elliptical attack` and, loaded into PyTorch by name, by
 torchattacks: same pictures, budget and parameters, gradients through the metric on both sides. Robust accuracy differs
-by 1 % of the pictures at most. Skipped where the package or the data are missing (requirements-attacks.txt)."""
+by 1 % of the pictures at most. Skipped where the package or the data are missing (tools/setup --tests)."""
 
 import json
 import subprocess
@@ -17,7 +17,7 @@ from vit import VisionTransformer, read_safetensors  # noqa: E402
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
-    torchattacks = pytest.importorskip("torchattacks", reason="optional peer, see requirements-attacks.txt")
+    torchattacks = pytest.importorskip("torchattacks", reason="torchattacks is not installed (tools/setup --tests)")
 
 NUM_PICTURES = 500
 EPS = 1 / 255

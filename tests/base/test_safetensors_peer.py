@@ -8,7 +8,7 @@ import subprocess
 import numpy
 import pytest
 
-safetensors = pytest.importorskip("safetensors", reason="optional peer, see requirements-peers.txt")
+safetensors = pytest.importorskip("safetensors", reason="safetensors is not installed (tools/setup --tests)")
 numpy_format = pytest.importorskip("safetensors.numpy")
 
 TYPES = "bool uint8 int8 int16 uint16 float16 int32 uint32 float32 int64 uint64 float64".split()

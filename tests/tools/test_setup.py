@@ -31,12 +31,12 @@ def program(folder: Path, name: str, script: str) -> None:
     path.chmod(0o755)
 
 
-def setup(clone: Path, **variables: str) -> subprocess.CompletedProcess:
+def setup(clone: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess:
     environment = {**os.environ, "PATH": f"{clone / 'bin'}:{os.environ['PATH']}"}
     environment.pop("ELLIPTICAL_PYTHON", None)
     environment.update(variables)
     return subprocess.run(
-        [clone / "tools/setup"],
+        [clone / "tools/setup", *arguments],
         capture_output=True,
         text=True,
         env=environment,
@@ -112,3 +112,54 @@ def test_npm_packages_that_can_not_be_installed_are_named(clone):
 
 def test_the_lock_file_names_no_registry():
     assert "resolved" not in (ROOT / "package-lock.json").read_text()
+
+
+# --- packages of tests ---------------------------------------------------------------------------
+PIP = "-m pip --disable-pip-version-check --no-input install --no-deps --only-binary :all:"
+
+
+def with_everything_but_test_packages(clone, refused="no-such-line"):
+    """A set-up clone whose pip prints what it is asked for and has no wheel for some lines."""
+    with_python_packages(clone)
+    pip = f'mkdir -p node_modules; echo "python $*" >&2; case "$*" in *{refused}*) exit 1;; esac'
+    program(clone / ".venv/bin", "python", pip)
+    (clone / "requirements-tests.txt").write_text('# a list\n\nsome==1.0\nother==2.0; python_version < "3.11"\n')
+    setup(clone)
+
+
+def test_packages_of_tests_are_installed_once_and_only_when_asked_for(clone):
+    with_everything_but_test_packages(clone)
+    assert setup(clone).stderr == ""
+    result = setup(clone, "--tests")
+    assert result.returncode == 0
+    assert result.stderr.splitlines() == [
+        "setup: installing what only tests need",
+        f"python {PIP} -r requirements-tests.txt",
+    ]
+    assert setup(clone, "--tests").stderr == ""
+    (clone / "requirements-tests.txt").write_text("some==1.1\n")
+    assert f"python {PIP} -r requirements-tests.txt" in setup(clone, "--tests").stderr
+
+
+def test_packages_of_tests_without_a_wheel_are_named_and_the_others_installed(clone):
+    with_everything_but_test_packages(clone, refused="-r*|*other")
+    result = setup(clone, "--tests")
+    assert result.returncode == 0
+    assert f"python {PIP} some==1.0\n" in result.stderr
+    message = "tests that need these packages will be skipped, they could not be installed: other==2.0\n"
+    assert result.stderr.endswith(message)
+    assert message in setup(clone, "--tests").stderr  # tried again: the machine may have been offline
+
+
+def test_an_unknown_option_is_refused(clone):
+    result = setup(clone, "--test")
+    assert (result.returncode, result.stderr) == (2, "setup: the only option is --tests, got --test\n")
+
+
+def test_test_packages_are_pinned_and_bring_no_other_torch():
+    lines = (ROOT / "requirements-tests.txt").read_text().splitlines()
+    pins = [line.partition(";")[0].strip() for line in lines if line and not line.startswith("#")]
+    assert all(pin.count("==") == 1 for pin in pins)
+    base = (ROOT / "requirements.txt").read_text() + (ROOT / "requirements.lock").read_text()
+    installed_already = {line.partition("==")[0].lower() for line in base.splitlines() if "==" in line}
+    assert not installed_already & {pin.partition("==")[0].lower() for pin in pins}
