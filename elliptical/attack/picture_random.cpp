@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <numeric>
 
 namespace elliptical::attack {
 namespace {
@@ -40,11 +41,17 @@ at::Tensor filled(const PictureKeys& keys,
 
 }  // namespace
 
-PictureKeys picture_keys(RandomKey key, int64_t first, int64_t count) {
+PictureKeys picture_keys(RandomKey key, const std::vector<int64_t>& numbers) {
   PictureKeys keys;
-  keys.reserve(static_cast<size_t>(count));
-  for (int64_t i = 0; i < count; ++i) keys.push_back(key.derive(static_cast<uint64_t>(first + i)));
+  keys.reserve(numbers.size());
+  for (const int64_t number : numbers) keys.push_back(key.derive(static_cast<uint64_t>(number)));
   return keys;
+}
+
+PictureKeys picture_keys(RandomKey key, int64_t first, int64_t count) {
+  std::vector<int64_t> numbers(static_cast<size_t>(count));
+  std::iota(numbers.begin(), numbers.end(), first);
+  return picture_keys(key, numbers);
 }
 
 PictureKeys derive(const PictureKeys& keys, std::string_view purpose) {

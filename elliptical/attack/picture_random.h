@@ -18,7 +18,8 @@ namespace elliptical::attack {
 /// One key a picture.
 using PictureKeys = std::vector<RandomKey>;
 
-/// Keys of the pictures number first, first + 1, ... of a data set.
+/// Keys of the pictures with these numbers in a data set; of number first, first + 1, ...
+PictureKeys picture_keys(RandomKey key, const std::vector<int64_t>& numbers);
 PictureKeys picture_keys(RandomKey key, int64_t first, int64_t count);
 
 /// The key of a named purpose, or of sub-purpose number `index`, for each picture.

@@ -22,8 +22,8 @@ int attack(const Arguments& arguments) {
   std::filesystem::path folder, dump_path;
   run::AttackWords words;
   std::vector<std::string> eval_assignments;
-  std::string format = "table", split, batch_size;
-  int64_t step = -1, max_pictures = 0, seed = 1;
+  std::string format = "table", split, batch_size, max_pictures;
+  int64_t step = -1, seed = 1;
   int threads = 0;
   Weights weights = Weights::kTrained;
   app.add_option("RUN", folder, "folder of a run that classifies pictures")->required();
@@ -37,7 +37,8 @@ int attack(const Arguments& arguments) {
       ->check(one_of({"through", "detached", "both"}));
   app.add_option("--split", split, "part of the data (--eval-set split=...)");
   app.add_option("--batch-size", batch_size, "pictures at a time (--eval-set batch_size=...)");
-  app.add_option("--max-pictures", max_pictures, "only that many, from the first")
+  app.add_option("--max-pictures", max_pictures,
+                 "only so many, of all classes alike (--eval-set max_pictures=...)")
       ->check(CLI::PositiveNumber);
   app.add_option("--set", words.assignments,
                  "pgd.steps=7: sets an option of an attack; may be repeated")
@@ -59,22 +60,22 @@ int attack(const Arguments& arguments) {
 
   run::AttackPlan plan = run::make_attack_plan(words);
   plan.seed = seed;
-  plan.max_pictures = max_pictures;
   if (!dump_path.empty() && plan.cases.size() != 1) {
     throw UsageError("--dump: must be of one attack, one eps and one --metric-gradient, got " +
                      std::to_string(plan.cases.size()) + " combinations");
   }
-  if (!split.empty()) eval_assignments.insert(eval_assignments.begin(), "split=" + split);
-  if (!batch_size.empty()) {
-    eval_assignments.insert(eval_assignments.begin(), "batch_size=" + batch_size);
+  for (const auto& [key, value] : {std::pair("split=", &split), std::pair("batch_size=", &batch_size),
+                                   std::pair("max_pictures=", &max_pictures)}) {
+    if (!value->empty()) eval_assignments.insert(eval_assignments.begin(), key + *value);
   }
 
   use_threads(threads);
   ProgressPrinter printer;
-  LoadedRun loaded = load_run(folder, step, printer.hooks(), weights);
+  const run::LoopHooks hooks = printer.measuring_hooks();
+  LoadedRun loaded = load_run(folder, step, hooks, weights);
   AttackDump dump;
-  const std::vector<Record> records = attack_run(loaded, plan, eval_assignments, printer.hooks(),
-                                                 dump_path.empty() ? nullptr : &dump);
+  const std::vector<Record> records =
+      attack_run(loaded, plan, eval_assignments, hooks, dump_path.empty() ? nullptr : &dump);
   if (!dump_path.empty()) {
     run::replace_tensors(dump_path, concatenated(dump.tensors),
                          run::attack_metadata(plan.cases.front(), plan.profile, dump.class_names));

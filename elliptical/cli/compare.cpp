@@ -149,7 +149,7 @@ int compare(const Arguments& words) {
                  "largest change of a pixel by an attack: 1/255,0.01")
       ->capture_default_str();
   app.add_option("--pictures", arguments.num_pictures,
-                 "corrupted and attacked ones: only the first so many; 0: all")
+                 "corrupted and attacked ones: only so many, of all classes alike; 0: all")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--split", arguments.split, "part of the data that is measured")
       ->check(one_of({"train", "valid", "test"}));

@@ -88,12 +88,18 @@ void print_lines(std::ostream& stream, const char* title, const std::vector<std:
   for (const std::string& line : lines) stream << "  " << line << "\n";
 }
 
-/// ", the first 500 pictures" of the columns of a condition; one that has another number says so.
+/// ", 500 of 10000 pictures, of 10 classes alike" of the columns of a condition; one that has
+/// another number says so.
 std::string pictures_text(const Comparison& comparison, report::Condition condition) {
   for (const report::Column& column : comparison.columns) {
     if (column.condition != condition) continue;
-    const int64_t count = column.num_pictures;
-    return count > 0 ? fmt::format(", the first {} pictures", count) : "";
+    if (column.num_pictures == 0) return "";
+    if (column.num_classes == 0) {
+      return fmt::format(", the first {} pictures", column.num_pictures);
+    }
+    const std::string of_all = column.num_all > 0 ? fmt::format(" of {}", column.num_all) : "";
+    return fmt::format(", {}{} pictures, of {} classes alike", column.num_pictures, of_all,
+                       column.num_classes);
   }
   return "";
 }

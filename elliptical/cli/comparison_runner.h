@@ -22,7 +22,7 @@ struct ComparisonWork {
   std::string corruption;
   std::vector<std::string> damage;
   run::AttackPlan attacks;   ///< strict, through the metric; no cases: none
-  int64_t num_pictures = 0;  ///< damaged and attacked ones: only the first so many; 0: all
+  int64_t num_pictures = 0;  ///< damaged and attacked ones: only so many; 0: all
   int num_jobs = 1;
   int num_threads = 0;  ///< of all jobs together; 0: all cores
 };

@@ -60,10 +60,11 @@ int eval(const Arguments& arguments) {
   all.insert(all.end(), assignments.begin(), assignments.end());
 
   ProgressPrinter printer;
-  LoadedRun loaded = load_run(folder, step, printer.hooks(), weights);
+  const run::LoopHooks hooks = printer.measuring_hooks();
+  LoadedRun loaded = load_run(folder, step, hooks, weights);
   tasks::Dump dump;
   const std::vector<Record> records =
-      evaluate_run(loaded, all, printer.hooks(), dump_path.empty() ? nullptr : &dump);
+      evaluate_run(loaded, all, hooks, dump_path.empty() ? nullptr : &dump);
   if (!dump_path.empty()) run::write_tensors(dump_path, concatenated(dump));
   print_records(std::cout, records, format);
   return 0;

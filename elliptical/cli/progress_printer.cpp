@@ -59,4 +59,10 @@ run::LoopHooks ProgressPrinter::hooks() {
           .progress = [this](const run::Progress& progress) { show(progress); }};
 }
 
+run::LoopHooks ProgressPrinter::measuring_hooks() {
+  run::LoopHooks result = hooks();
+  result.data = result.notice;
+  return result;
+}
+
 }  // namespace elliptical::cli

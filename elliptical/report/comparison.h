@@ -46,7 +46,9 @@ struct Column {
   std::string place;  ///< the same in a sentence: "on clean text", "under pgd (eps 1/255)"
   const Quantity* quantity = &kPerplexity;
   Condition condition = Condition::kClean;
-  int64_t num_pictures = 0;             ///< only the first so many; 0: all
+  int64_t num_pictures = 0;             ///< only so many; 0: all
+  int64_t num_all = 0;                  ///< of so many; 0: unknown
+  int64_t num_classes = 0;              ///< of which they are alike; 0: they are the first
   std::optional<double> noise_percent;  ///< of one training, in percent or points; absent with one
                                         ///< seed
 };

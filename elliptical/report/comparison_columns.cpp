@@ -36,7 +36,13 @@ Column attack_words(const Circumstances& circumstances) {
           .place = "under " + attack.name + " (" + join(more) + ")"};
 }
 
-/// The circumstances that most runs were measured in, of those that may be chosen.
+/// Pictures that have all classes alike, rather than the first ones, as earlier versions took them.
+bool is_fair(const Circumstances& circumstances) {
+  return circumstances.num_pictures == 0 || !circumstances.subset.empty();
+}
+
+/// The circumstances that most runs were measured in, of those that may be chosen; of equally many
+/// those of fair pictures.
 template <class Allowed>
 std::optional<Circumstances> most_common(const std::vector<MeasuredRun>& runs, Allowed allowed) {
   std::map<Circumstances, int> counts;
@@ -47,7 +53,10 @@ std::optional<Circumstances> most_common(const std::vector<MeasuredRun>& runs, A
   }
   if (counts.empty()) return std::nullopt;
   return std::max_element(counts.begin(), counts.end(),
-                          [](const auto& a, const auto& b) { return a.second < b.second; })
+                          [](const auto& a, const auto& b) {
+                            return std::pair(a.second, is_fair(a.first)) <
+                                   std::pair(b.second, is_fair(b.first));
+                          })
       ->first;
 }
 
@@ -60,6 +69,7 @@ class Chooser {
  private:
   std::string choose_split() const;
   std::vector<Circumstances> choose_attacks(const std::optional<Circumstances>& clean);
+  void drop_unfair(std::vector<Circumstances>& attacks);
   bool has_wanted_pictures(const Circumstances& circumstances) const;
   void add_columns(const Circumstances& circumstances);
   void add_column(size_t measure,
@@ -151,6 +161,7 @@ std::vector<Circumstances> Chooser::choose_attacks(const std::optional<Circumsta
     }
     return true;
   });
+  drop_unfair(attacks);
   if (attacks.size() > kMaxAttackColumns) {
     result_.problems.push_back("attacks: of " + std::to_string(attacks.size()) + " the first " +
                                std::to_string(kMaxAttackColumns) +
@@ -158,6 +169,21 @@ std::vector<Circumstances> Chooser::choose_attacks(const std::optional<Circumsta
     attacks.resize(kMaxAttackColumns);
   }
   return attacks;
+}
+
+/// The same attack on the first pictures and on fair ones: the latter.
+void Chooser::drop_unfair(std::vector<Circumstances>& attacks) {
+  const std::vector<Circumstances> all = attacks;
+  const size_t num_dropped = std::erase_if(attacks, [&](const Circumstances& old) {
+    return old.subset.empty() && std::any_of(all.begin(), all.end(), [&](const Circumstances& c) {
+             return !c.subset.empty() && c.attack == old.attack &&
+                    c.num_pictures == old.num_pictures;
+           });
+  });
+  if (num_dropped == 0) return;
+  result_.problems.push_back("attacks: " + std::to_string(num_dropped) +
+                             " on the first pictures, as earlier versions took them, are left out "
+                             "where there is the same on pictures of all classes");
 }
 
 void Chooser::add_columns(const Circumstances& circumstances) {
@@ -208,6 +234,12 @@ void Chooser::add_column(size_t measure,
   column.condition = circumstances.condition;
   const bool is_part = circumstances.num_pictures < num_all_ || num_all_ == 0;
   column.num_pictures = is_part ? circumstances.num_pictures : 0;
+  column.num_all = num_all_;
+  if (!circumstances.subset.empty()) {
+    for (const Measurement* measurement : by_run) {
+      if (measurement != nullptr) column.num_classes = measurement->num_classes;
+    }
+  }
   // The first attack says how many pictures are usual.
   if (circumstances.condition == Condition::kAttacked) {
     if (!num_attacked_) num_attacked_ = circumstances.num_pictures;

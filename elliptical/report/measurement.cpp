@@ -33,6 +33,11 @@ int64_t step_of(const Record& record) {
 
 bool is_block(const Record& record) { return record.labels.contains("block"); }
 
+/// Whether a part of the data stands for all of them: neighbours among pictures may be of one class.
+bool is_fair_block(const Record& record, const Measure& measure) {
+  return measure.quantity == &kPerplexity || label_text(record, "cut") == "balanced";
+}
+
 /// Nothing where something else was done to the data.
 std::optional<Condition> condition_of(const Record& record) {
   const std::string perturbation = label_text(record, "perturbation");
@@ -107,6 +112,7 @@ Circumstances circumstances_of(const Record& record) {
       .condition = condition_of(record).value_or(Condition::kDamaged),
       .strength = number_label(record, "swap_rate") + number_label(record, "severity"),
       .num_pictures = static_cast<int64_t>(number_label(record, "max_pictures")),
+      .subset = label_text(record, "subset"),
       .corruption = label_text(record, "corruption")};
   for (const char* name : kReading) result.reading += label_text(record, name) + "|";
   if (result.condition != Condition::kAttacked) {
@@ -200,6 +206,7 @@ Measurements measurements_at(const RunData& run, int64_t step) {
     if (step_of(record) != step || !condition || is_average) continue;
     const size_t measure = measure_of(record, *condition);
     if (measure == kMeasures.size()) continue;
+    if (is_block(record) && !is_fair_block(record, kMeasures[measure])) continue;
     if (of_training != run.records.end() &&
         label_text(record, "metric_scope") != label_text(*of_training, "metric_scope")) {
       continue;
@@ -214,6 +221,7 @@ Measurements measurements_at(const RunData& run, int64_t step) {
       measurement.value = record.value;
       measurement.count = record.count;
       measurement.doubt = doubt_of(record);
+      measurement.num_classes = static_cast<int64_t>(number_label(record, "classes"));
     }
   }
   for (auto& [circumstances, by_measure] : result) {

@@ -54,6 +54,7 @@ struct Measurement {
   size_t place = 0;           ///< among the records of the run, where it was first recorded
   std::vector<Block> blocks;  ///< all of the data, or none
   std::string doubt = {};     ///< why a robust accuracy may be too high; empty: nothing is known
+  int64_t num_classes = 0;    ///< of the pictures; 0: unknown
 };
 
 /// Which attack; docs/attacks.md says what its parts mean.
@@ -71,9 +72,10 @@ struct Circumstances {
   Condition condition = Condition::kClean;
   double strength = 0;       ///< of the damage: rate of swapped words, severity (0: all of them)
   std::string reading;       ///< data and how they were read, as one text
-  int64_t num_pictures = 0;  ///< only the first so many; 0: all. Of an attack always their number
-  std::string corruption;    ///< of pictures: which ones
-  std::string damage;        ///< what else is known about the damage
+  int64_t num_pictures = 0;  ///< only so many; 0: all. Of an attack always their number
+  std::string subset;      ///< how they were chosen; empty: all, or by an earlier version the first
+  std::string corruption;  ///< of pictures: which ones
+  std::string damage;      ///< what else is known about the damage
   AttackKind attack;
   auto operator<=>(const Circumstances&) const = default;
 };
@@ -94,7 +96,8 @@ using Measurements = std::map<Circumstances, std::map<size_t, Measurement>>;
 
 /// The measurements of a run after `step`. A later record of the same thing takes the place of an
 /// earlier one. Evaluations with another scope of the metric than the trained one, those of an
-/// average of weights, and attacks on damaged data are left out.
+/// average of weights, attacks on damaged data, and parts of pictures that do not have all classes
+/// alike, as earlier versions cut them, are left out.
 Measurements measurements_at(const RunData& run, int64_t step);
 
 /// A label as text, whatever its type; "" when it is absent.

@@ -30,24 +30,44 @@ double number_label(const Record& record, const std::string& name) {
   return std::nan("");
 }
 
-/// What was measured on, as people read it: "cifar-10, test".
-std::string ground_of(const Record& record) {
-  std::string ground = label_text(record, "data") + ", " + label_text(record, "split");
-  const std::string pictures = label_text(record, "max_pictures");
-  if (label_text(record, "source") == "attack" && record.labels.contains("corruption")) {
-    ground += ", corrupted: " + label_text(record, "corruption");
-  }
-  return pictures.empty() ? ground : ground + ", first " + pictures + " pictures";
+/// Of all classes alike, rather than perhaps the first pictures, as earlier versions took them;
+/// their attacks do not say how many there are.
+bool is_fair(const Record& record) {
+  if (record.labels.contains("subset")) return true;
+  const bool is_attack = label_text(record, "source") == "attack";
+  return record.labels.contains("pictures_total") ||
+         (!is_attack && !record.labels.contains("max_pictures"));
 }
 
+/// What was measured on, as people read it: "cifar-10, test". Charts of attacks tell the number of
+/// pictures themselves.
+std::string ground_of(const Record& record) {
+  std::string ground = label_text(record, "data") + ", " + label_text(record, "split");
+  if (label_text(record, "source") == "attack") {
+    if (record.labels.contains("corruption")) {
+      ground += ", corrupted: " + label_text(record, "corruption");
+    }
+    return is_fair(record) ? ground : ground + ", perhaps the first pictures only";
+  }
+  const std::string pictures = label_text(record, "max_pictures");
+  if (pictures.empty()) return ground;
+  if (!is_fair(record)) return ground + ", first " + pictures + " pictures";
+  return ground + ", " + pictures + " of " + label_text(record, "pictures_total") + " pictures";
+}
+
+struct Ground {
+  std::set<size_t> runs;
+  bool is_fair = false;
+};
+
 /// Records of these metrics, in the order of runs and of their files: of the last step that the run
-/// has any of, and of the ground that most runs have.
+/// has any of, and of the ground that most runs have, of equally many a fair one.
 std::vector<Found> find_records(const std::vector<RunData>& runs,
                                 const std::vector<std::string>& methods,
                                 const std::set<std::string, std::less<>>& metrics,
                                 std::vector<std::string>& problems) {
   std::vector<Found> found;
-  std::map<std::string, std::set<size_t>> grounds;
+  std::map<std::string, Ground> grounds;
   for (size_t i = 0; i < runs.size(); ++i) {
     const std::string& method = runs[i].name;
     if (std::find(methods.begin(), methods.end(), method) == methods.end()) continue;
@@ -64,12 +84,18 @@ std::vector<Found> find_records(const std::vector<RunData>& runs,
     found.erase(
         std::remove_if(found.begin() + static_cast<std::ptrdiff_t>(begin), found.end(), is_old),
         found.end());
-    for (size_t j = begin; j < found.size(); ++j) grounds[ground_of(*found[j].record)].insert(i);
+    for (size_t j = begin; j < found.size(); ++j) {
+      Ground& ground = grounds[ground_of(*found[j].record)];
+      ground.runs.insert(i);
+      ground.is_fair |= is_fair(*found[j].record);
+    }
   }
   if (grounds.size() < 2) return found;
-  const auto most = std::max_element(
-      grounds.begin(), grounds.end(),
-      [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+  const auto most =
+      std::max_element(grounds.begin(), grounds.end(), [](const auto& a, const auto& b) {
+        return std::pair(a.second.runs.size(), a.second.is_fair) <
+               std::pair(b.second.runs.size(), b.second.is_fair);
+      });
   std::erase_if(found, [&](const Found& each) { return ground_of(*each.record) != most->first; });
   std::string names;
   for (const std::string& metric : metrics) names += (names.empty() ? "" : ", ") + metric;

@@ -78,18 +78,15 @@ class AttackLoop {
     const std::vector<std::string> digests = case_digests(*set);
     const std::vector<std::string> class_names = set->class_names();
     if (request_.class_names != nullptr) *request_.class_names = class_names;
-    AttackPictureFile pictures(request_.pictures, plan_, digests, class_names);
+    AttackPictureFile pictures(request_.pictures, plan_, digests, class_names, set->num_pictures());
     std::vector<AttackScore> totals(plan_.cases.size());
     num_batches_ = set->size();
     const std::vector<int64_t> columns = set->class_columns();
     if (!columns.empty()) columns_ = at::tensor(columns);
+    request_.hooks.describe(set->description());
     start_ = Clock::now();
     for (int64_t b = 0; b < set->size(); ++b) {
-      const int64_t left = plan_.max_pictures - first_;
-      if (plan_.max_pictures > 0 && left <= 0) break;
-      tasks::Batch batch = set->get(b);
-      if (plan_.max_pictures > 0) trim(batch, left);
-      begin_batch(b, batch);
+      begin_batch(b, set->get(b), *set);
       for (size_t i = 0; i < plan_.cases.size(); ++i) {
         stop_if_asked();
         const AttackScore* known =
@@ -117,22 +114,15 @@ class AttackLoop {
   }
 
  private:
-  static void trim(tasks::Batch& batch, int64_t count) {
-    if (batch.input.size(0) <= count) return;
-    batch.input = batch.input.narrow(0, 0, count);
-    batch.target = batch.target.narrow(0, 0, count);
-  }
-
-  void begin_batch(int64_t index, const tasks::Batch& batch) {
+  void begin_batch(int64_t index, const tasks::Batch& batch, const tasks::EvalSet& set) {
     const at::NoGradGuard no_grad;
     batch_ = index;
     num_pictures_ = batch.input.size(0);
-    if (index == 0) {
-      expected_pictures_ = num_batches_ * num_pictures_;
-      if (plan_.max_pictures > 0) {
-        expected_pictures_ = std::min(expected_pictures_, plan_.max_pictures);
-      }
+    numbers_.clear();
+    for (int64_t i = 0; i < num_pictures_; ++i) {
+      numbers_.push_back(set.picture_number((first_ + i) % set.num_pictures()));
     }
+    if (index == 0) expected_pictures_ = num_batches_ * num_pictures_;
     if (index + 1 == num_batches_) expected_pictures_ = first_ + num_pictures_;
     labels_ = batch.target.to(at::kLong);
     x_ = is_strict_ ? batch.input : classifier_.normalize(batch.input);
@@ -178,7 +168,7 @@ class AttackLoop {
         {.x = x_,
          .y = from_predictions ? clean->argmax(1) : labels_,
          .keys = attack::picture_keys(RandomKey(static_cast<uint64_t>(plan_.seed)).derive("attack"),
-                                      first_, num_pictures_),
+                                      numbers_),
          .clean_logits = *clean},
         threat(each), &findings);
     const at::Tensor attacked = attack::plain_logits(logits, adversarial);
@@ -186,6 +176,7 @@ class AttackLoop {
       (*dump)["clean"].push_back(x_);
       (*dump)["adversarial"].push_back(adversarial);
       (*dump)["labels"].push_back(labels_);
+      (*dump)["pictures"].push_back(at::tensor(numbers_, at::kLong));
       (*dump)["clean_logits"].push_back(*clean);
       (*dump)["adversarial_logits"].push_back(attacked);
     }
@@ -211,8 +202,14 @@ class AttackLoop {
     std::string common = request_.program + "\n" + model_digest(request_.task.model()) + "\n" +
                          std::string(to_string(plan_.profile)) + "\n" + std::to_string(plan_.seed);
     for (const FieldText& field : describe(fields_of(request_.eval_options))) {
-      // Which pictures are counted apart changes nothing about what becomes of them.
-      if (field.key != "blocks") common += "\n" + field.key + " = " + field.value;
+      // Which pictures are counted apart changes nothing about what becomes of them, and how many
+      // more there are nothing about a whole batch: fewer are a beginning of more.
+      if (field.key == "blocks" || field.key == "max_pictures") continue;
+      common += "\n" + field.key + " = " + field.value;
+    }
+    const Labels labels = set.labels();  // a part is not a beginning of all
+    if (const auto subset = labels.find("subset"); subset != labels.end()) {
+      common += "\nsubset = " + std::get<std::string>(subset->second);
     }
     for (const auto& data : {request_.task.data_fingerprint(), set.fingerprint()}) {
       for (const auto& [name, checksum] : data) common += "\n" + name + " " + checksum;
@@ -274,7 +271,8 @@ class AttackLoop {
 
   // The batch that is worked on.
   int64_t batch_ = 0, num_pictures_ = 0;
-  int64_t first_ = 0;  ///< number of its first picture
+  int64_t first_ = 0;             ///< pictures before it
+  std::vector<int64_t> numbers_;  ///< of its pictures in the data set
   at::Tensor x_, labels_;
   std::array<std::optional<at::Tensor>, 2> clean_;  ///< logits, metric detached and through
 

@@ -25,9 +25,9 @@ struct AttackRequest {
                                 ///< are those of one that never stopped
   std::string program;          ///< name and version: another one starts over
   LoopHooks hooks;
-  /// If given, of a plan with one case: clean, adversarial, labels, clean_logits,
-  /// adversarial_logits. Pictures are pixels in the strict profile, normalized in the published
-  /// one. No finished batch is used.
+  /// If given, of a plan with one case: clean, adversarial, labels, pictures (their numbers in the
+  /// data set), clean_logits, adversarial_logits. Pictures are pixels in the strict profile,
+  /// normalized in the published one. No finished batch is used.
   tasks::Dump* dump = nullptr;
   std::vector<std::string>* class_names = nullptr;  ///< if given, what the data call their labels
   /// If given, the first pictures of one case are left there (attack_pictures.h). Batches of that

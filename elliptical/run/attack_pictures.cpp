@@ -63,14 +63,14 @@ std::map<std::string, std::string> attack_metadata(const AttackCase& each,
 AttackPictureFile::AttackPictureFile(const std::filesystem::path& path,
                                      const AttackPlan& plan,
                                      const std::vector<std::string>& digests,
-                                     const std::vector<std::string>& class_names)
+                                     const std::vector<std::string>& class_names,
+                                     int64_t num_pictures)
     : path_(path) {
   if (path.empty()) return;
   index_ = shown_case(plan);
   if (!index_) return;
   metadata_ = attack_metadata(plan.cases[*index_], plan.profile, class_names);
-  const int64_t wanted =
-      plan.max_pictures > 0 ? std::min(plan.max_pictures, kMaxAttackPictures) : kMaxAttackPictures;
+  const int64_t wanted = std::min(num_pictures, kMaxAttackPictures);
   metadata_["case"] = digests[*index_] + " " + std::to_string(wanted);
   if (case_of_file(path) != metadata_["case"]) num_missing_ = wanted;
 }

@@ -34,11 +34,13 @@ std::map<std::string, std::string> attack_metadata(const AttackCase& each,
 /// Collects the pictures of one case and writes them as soon as there are enough.
 class AttackPictureFile {
  public:
-  /// `digests` has one text for each case of the plan. No path: nothing is ever wanted.
+  /// `digests` has one text for each case of the plan, which attacks `num_pictures`. No path:
+  /// nothing is ever wanted.
   AttackPictureFile(const std::filesystem::path& path,
                     const AttackPlan& plan,
                     const std::vector<std::string>& digests,
-                    const std::vector<std::string>& class_names);
+                    const std::vector<std::string>& class_names,
+                    int64_t num_pictures);
 
   /// Whether pictures of this case are still missing.
   bool wants(size_t index) const { return index == index_ && num_missing_ > 0; }

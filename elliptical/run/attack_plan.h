@@ -36,7 +36,6 @@ struct AttackPlan {
   AttackProfile profile = AttackProfile::kStrict;
   std::vector<AttackCase> cases;
   int64_t seed = 1;
-  int64_t max_pictures = 0;  ///< 0: all
 };
 
 /// As words of a command line.

@@ -66,16 +66,14 @@ void add_blocks(const std::vector<const AttackScore*>& scores,
                 const tasks::EvalSet& set,
                 std::vector<Record>& records) {
   const int64_t count = scores.front()->count;
-  // Of those that are there: there may be more of them than were attacked, and, of a set that is
-  // damaged in several ways, they come several times.
-  const int64_t num_pictures = std::min(count, set.num_pictures());
-  if (set.num_blocks() == 0 || num_pictures == 0) return;
+  if (set.num_blocks() == 0) return;
   struct Block {
     int64_t num_robust = 0, count = 0;
   };
   std::map<int64_t, Block> blocks;
   for (int64_t i = 0; i < count; ++i) {
-    Block& block = blocks[tasks::block_of(i % num_pictures, set.num_blocks(), num_pictures)];
+    // Of a set that is damaged in several ways they come several times.
+    Block& block = blocks[set.block_of(i % set.num_pictures())];
     ++block.count;
     for (const AttackScore* score : scores) {
       block.num_robust += score->outcomes[static_cast<size_t>(i)] == '1' ? 1 : 0;
@@ -85,6 +83,7 @@ void add_blocks(const std::vector<const AttackScore*>& scores,
     const auto whole = block.count * static_cast<int64_t>(scores.size());
     Record record{"block_robust_accuracy", percent(block.num_robust, whole), block.count, labels};
     record.labels["block"] = index;
+    record.labels[tasks::kCut] = std::string(tasks::kBalancedCut);
     record.labels["pictures"] = count;
     records.push_back(std::move(record));
   }

@@ -36,6 +36,7 @@ std::optional<std::vector<Record>> evaluate(tasks::Task& task,
   const at::NoGradGuard no_grad;
   const EvaluationMode mode(task.model());
   const std::unique_ptr<tasks::EvalSet> set = task.eval_set(eval_options);
+  hooks.describe(set->description());
   tasks::Scores scores;
   const auto start = std::chrono::steady_clock::now();
   int64_t num_units = 0;

@@ -17,12 +17,16 @@
 
 namespace elliptical::run {
 
-/// What a loop tells, and asks, whoever started it. Both may be empty.
+/// What a loop tells whoever started it. All may be empty.
 struct LoopHooks {
   std::function<void(const std::string&)> notice;  ///< one line for people
   std::function<void(const Progress&)> progress;   ///< after each unit of work
+  std::function<void(const std::string&)> data = {};  ///< what is measured on, one line, before it
   void say(const std::string& line) const {
     if (notice) notice(line);
+  }
+  void describe(const std::string& line) const {
+    if (data && !line.empty()) data(line);
   }
   void show(const Progress& state) const {
     if (progress) progress(state);

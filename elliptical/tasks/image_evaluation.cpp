@@ -8,6 +8,7 @@
 #include "elliptical/base/errors.h"
 #include "elliptical/base/names.h"
 #include "elliptical/data/catalog.h"
+#include "elliptical/data/image/balanced.h"
 #include "elliptical/data/image/planes.h"
 
 namespace elliptical::tasks {
@@ -31,13 +32,13 @@ void ImageEvalOptions::visit(FieldList& fields) {
   fields.add_enum("split", split, {"train", "valid", "test"}, data::split_from_string,
                   "which pictures are read");
   fields.add("data", data, "another data set or folder; empty: the one that was trained on");
-  fields.add("max_pictures", max_pictures, "only the first so many; 0: all", at_least(0));
+  fields.add("max_pictures", max_pictures, "only so many, of all classes alike; 0: all", at_least(0));
   fields.add("batch_size", batch_size, "pictures computed at once", at_least(1));
   fields.add("corrupt", corrupt,
              "names of `elliptical list corruptions` with commas, main, extra, all, or none");
   fields.add("severity", severity, "of corruptions, 1 to 5; 0: all five", between(0, 5));
   fields.add("corruption_seed", corruption_seed, "of their random numbers", at_least(0));
-  fields.add("blocks", blocks, "equal parts of the pictures that are also recorded apart; 0: none",
+  fields.add("blocks", blocks, "equal parts, of all classes alike, that are also recorded apart; 0: none",
              between(0, 10000));
   fields.add("per_class", per_class, "also record the accuracy of each class");
   fields.add("metric_profile", metric_profile,
@@ -87,8 +88,10 @@ ImageEvalSet::ImageEvalSet(const ImageEvalOptions& options,
   if (set_->is_cropped()) crop_ratio_ = 1;
   labels_ = {{"data", set_->name()},
              {"perturbation", std::string("none")},
-             {"split", to_string(options_.split)}};
-  if (num_pictures_ < set_->size()) labels_["max_pictures"] = num_pictures_;
+             {"split", to_string(options_.split)},
+             {"pictures_total", set_->size()},
+             {"classes", set_->num_classes()}};
+  choose_pictures();
   make_passes();
   loader_ = std::make_unique<data::BatchLoader<Batch>>(
       [this](int64_t index) { return make_batch(index); }, data::BatchLoaderOptions{.end = size()});
@@ -104,6 +107,36 @@ void ImageEvalSet::check_classes(int64_t num_classes) const {
                   " classes of the model, or be known to have some of them, " + set_->name() +
                   " has " + std::to_string(set_->num_classes()) +
                   " (choose other data: --set data=...)");
+}
+
+void ImageEvalSet::choose_pictures() {
+  const bool is_part = num_pictures_ < set_->size();
+  if (!is_part && options_.blocks == 0) return;
+  std::vector<int64_t> labels;
+  for (int64_t i = 0; i < set_->size(); ++i) labels.push_back(set_->label(i));
+  if (is_part) {
+    numbers_ = data::balanced_order(labels, set_->num_classes(), num_pictures_);
+    std::vector<int64_t> chosen;
+    for (const int64_t number : numbers_) chosen.push_back(labels[static_cast<size_t>(number)]);
+    labels = std::move(chosen);
+    labels_["max_pictures"] = num_pictures_;
+    labels_["subset"] = std::string("balanced");
+  }
+  if (options_.blocks > 0) blocks_ = data::balanced_parts(labels, options_.blocks);
+}
+
+std::string ImageEvalSet::description() const {
+  const std::string from = " (" + set_->name() + ", " + to_string(options_.split) + "), ";
+  const std::string classes = std::to_string(set_->num_classes()) + " classes";
+  const std::string total = std::to_string(set_->size());
+  if (numbers_.empty()) return "pictures: all " + total + from + classes;
+  std::vector<int64_t> counts(static_cast<size_t>(set_->num_classes()));
+  for (const int64_t number : numbers_) ++counts[static_cast<size_t>(set_->label(number))];
+  const auto [least, most] = std::minmax_element(counts.begin(), counts.end());
+  std::string each = std::to_string(*least);
+  if (*least != *most) each += " to " + std::to_string(*most);
+  return "pictures: " + std::to_string(num_pictures_) + " of " + total + from + each +
+         " of each of " + classes;
 }
 
 void ImageEvalSet::make_passes() {
@@ -151,19 +184,20 @@ data::Image ImageEvalSet::view(int64_t number, const Pass& pass) const {
 }
 
 Batch ImageEvalSet::make_batch(int64_t index) const {
-  const int64_t place = index / batches_per_pass();
+  const int64_t pass = index / batches_per_pass();
   const int64_t first = index % batches_per_pass() * options_.batch_size;
   const int64_t B = std::min(options_.batch_size, num_pictures_ - first);
   Batch batch{.input = at::empty({B, data::Image::kChannels, image_size_, image_size_}),
               .target = at::empty({B}, at::kLong),
-              .category = at::arange(first, first + B) + place * num_pictures_,
+              .category = at::arange(first, first + B) + pass * num_pictures_,
               .num_units = B,
               .set = this};
   auto* pixels = batch.input.mutable_data_ptr<float>();
   const int64_t length = data::Image::kChannels * image_size_ * image_size_;
   for (int64_t i = 0; i < B; ++i) {
-    data::to_planes(view(first + i, passes_[static_cast<size_t>(place)]), pixels + i * length);
-    batch.target.mutable_data_ptr<int64_t>()[i] = set_->label(first + i);
+    const int64_t number = picture_number(first + i);
+    data::to_planes(view(number, passes_[static_cast<size_t>(pass)]), pixels + i * length);
+    batch.target.mutable_data_ptr<int64_t>()[i] = set_->label(number);
   }
   return batch;
 }

@@ -4,6 +4,9 @@
 // corruptions at each of some severities, which are made on the spot. The data set may be another
 // than the one that was trained on: one of the same classes, or one like ImageNet-A whose classes
 // are some of the model's; then the others are not among the answers.
+//
+// Fewer pictures than there are, and equal parts of them, have all classes alike
+// (data/image/balanced.h). All pictures are read in the order of the data set.
 #pragma once
 
 #include <memory>
@@ -47,14 +50,19 @@ class ImageEvalSet : public EvalSet {
                int64_t num_classes);
 
   int64_t size() const override;
-  /// input (B, 3, S, S), target (B) labels, category (B) pass * num_pictures() + number.
+  /// input (B, 3, S, S), target (B) labels, category (B) pass * num_pictures() + place.
   Batch get(int64_t index) const override { return loader_->get(index); }
   std::map<std::string, LabelValue> labels() const override { return labels_; }
   std::vector<std::string> class_names() const override { return set_->class_names(); }
   std::map<std::string, std::string> fingerprint() const override { return set_->fingerprint(); }
   std::vector<int64_t> class_columns() const override { return set_->class_columns(); }
+  std::string description() const override;
   int64_t num_pictures() const override { return num_pictures_; }
+  int64_t picture_number(int64_t place) const override {
+    return numbers_.empty() ? place : numbers_[static_cast<size_t>(place)];
+  }
   int64_t num_blocks() const override { return options_.blocks; }
+  int64_t block_of(int64_t place) const override { return blocks_[static_cast<size_t>(place)]; }
 
   /// One reading of all pictures, with one kind of damage or with none.
   struct Pass {
@@ -69,6 +77,7 @@ class ImageEvalSet : public EvalSet {
   Batch make_batch(int64_t index) const;
   data::Image view(int64_t number, const Pass& pass) const;
   int64_t batches_per_pass() const;
+  void choose_pictures();
   void make_passes();
   void check_classes(int64_t num_classes) const;
 
@@ -77,6 +86,8 @@ class ImageEvalSet : public EvalSet {
   int64_t image_size_;
   std::shared_ptr<const data::ImageSet> set_;
   int64_t num_pictures_;
+  std::vector<int64_t> numbers_;  ///< of the pictures that are read; empty: all of them
+  std::vector<int64_t> blocks_;   ///< of each place; empty: none are asked for
   std::vector<Pass> passes_;
   std::optional<data::FrostPictures> frost_;
   std::map<std::string, LabelValue> labels_;

@@ -35,6 +35,10 @@ Record record_of(const char* name, const Scores::Sum& sum, const Scores::Labels&
 constexpr const char* kCorrupted = "corrupted_accuracy";
 constexpr const char* kBlockCorrupted = "block_corrupted_accuracy";
 
+Scores::Labels block_labels(const LabelValue& block) {
+  return {{"block", block}, {kCut, std::string(kBalancedCut)}};
+}
+
 /// Errors of the corruptions that were measured at all severities.
 class WholeCorruptions {
  public:
@@ -86,7 +90,7 @@ void add_block_errors(const Scores& scores, std::vector<Record>& records) {
     records.push_back({.metric = "block_mce",
                        .value = data::mean_corruption_error(whole, data::CorruptionGroup::kMain),
                        .count = corruptions.count(),
-                       .labels = {{"block", block}}});
+                       .labels = block_labels(block)});
   }
 }
 
@@ -143,9 +147,8 @@ void score_pictures(const ImageEvalSet& set,
   for (int64_t i = 0; i < B; ++i) {
     const double right = kPercent * first.const_data_ptr<double>()[i];
     if (set.num_blocks() > 0) {
-      const int64_t block =
-          block_of(places[i] % set.num_pictures(), set.num_blocks(), set.num_pictures());
-      scores.add("block_accuracy", right, 1, {{"block", block}});
+      const int64_t block = set.block_of(places[i] % set.num_pictures());
+      scores.add("block_accuracy", right, 1, block_labels(block));
       if (pass.corruption != nullptr) {
         damage["block"] = block;
         scores.add(kBlockCorrupted, right, 1, damage);
@@ -161,7 +164,11 @@ void score_pictures(const ImageEvalSet& set,
   if (dump != nullptr) {
     (*dump)["logits"].push_back(logits);
     (*dump)["labels"].push_back(batch.target);
-    (*dump)["pictures"].push_back(batch.category.remainder(set.num_pictures()));
+    at::Tensor numbers = at::empty({B}, at::kLong);
+    for (int64_t i = 0; i < B; ++i) {
+      numbers.mutable_data_ptr<int64_t>()[i] = set.picture_number(places[i] % set.num_pictures());
+    }
+    (*dump)["pictures"].push_back(numbers);
     (*dump)["passes"].push_back(at::full({B}, places[0] / set.num_pictures(), at::kLong));
   }
 }

@@ -78,16 +78,23 @@ class EvalSet {
   virtual std::map<std::string, std::string> fingerprint() const { return {}; }
   /// Which outputs of a classifier the classes of the data are, in their order; empty: all.
   virtual std::vector<int64_t> class_columns() const { return {}; }
-  /// Of pictures: how many there are, damaged in several ways or not, and in how many equal parts
-  /// they are also counted apart, 0: none.
+  /// What is read, in a line for people; empty: there is nothing to say.
+  virtual std::string description() const { return ""; }
+
+  /// Of pictures: how many are read, each once for every kind of damage, always in this order.
   virtual int64_t num_pictures() const { return 0; }
+  /// The number in the data set of the picture at a place of that order. What is random about a
+  /// picture depends on it, and not on which other pictures are read.
+  virtual int64_t picture_number(int64_t place) const { return place; }
+  /// In how many parts pictures are also counted apart, 0: none; which one a place belongs to.
   virtual int64_t num_blocks() const { return 0; }
+  virtual int64_t block_of(int64_t /*place*/) const { return 0; }
 };
 
-/// Which of `num_blocks` equal parts of `num_pictures` pictures a picture is in.
-inline int64_t block_of(int64_t number, int64_t num_blocks, int64_t num_pictures) {
-  return number * num_blocks / num_pictures;
-}
+/// Label of the records of parts of the pictures: all classes are alike in each of them. Records
+/// of earlier versions have none: their parts were neighbours, which may be of one class.
+inline constexpr const char* kCut = "cut";
+inline constexpr const char* kBalancedCut = "balanced";
 
 /// What a task is made for, which says what it must read beside its data.
 enum class TaskUse {

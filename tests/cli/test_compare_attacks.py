@@ -76,7 +76,7 @@ def test_another_attack_is_added(whole, tmp_path):
     copy = tmp_path / "runs"
     subprocess.run(["cp", "-a", folder, copy], check=True)
     text = check(compare_command(copy, attack="fgsm,pgd")).stdout
-    assert "Corrupted: contrast, severity 3, the first 24 pictures. Attacked: the first 24 pictures." in text
+    assert "Corrupted: contrast, severity 3, 24 of 1000 pictures, of 10 classes alike. Attacked: 24 of 1000 pictures, of 10 classes alike." in text
     assert re.search(r"^pgd, eps 4/255 +seeds +accuracy %", text, re.M) and re.search(r"^fgsm, eps 4/255 ", text, re.M)
     assert re.search(r"^  elliptical compare .* --seeds 4 .*--corrupt contrast --attack fgsm,pgd --eps 4/255 --pictures 24 ", text, re.M)
     (run,) = copy.glob("softmax-seed-1")

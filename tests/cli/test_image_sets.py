@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from runs import PROGRAM, ROOT, call, check
+from runs import PROGRAM, ROOT, call, check, read_lines
 from vision_runs import attack_command, last_line, measured, png, read_safetensors, train_command, write_pictures
 
 PICTURES = ROOT / "tests" / "fixtures" / "corpus" / "picture"
@@ -200,6 +200,63 @@ def test_attacks_of_changed_pictures_begin_again(ten_classes, own_folder):
         check(command)
         lines.append(len((ten_classes / "attacks.jsonl").read_text().splitlines()))
     assert lines[0] == lines[1] < lines[2]
+
+
+@pytest.fixture(scope="module")
+def three_classes(tmp_path_factory):
+    """A run of no steps on class folders of 12 pictures each, of which it gets some classes right and others wrong."""
+    folder = tmp_path_factory.mktemp("three")
+    for split in ("train", "val"):
+        write_pictures(folder / "mine" / split, ["ape", "bee", "cat"], per_class=12)
+    check(train_command(folder / "run", train__steps=0, task__data__name=folder / "mine"))
+    return folder / "run"
+
+
+def test_some_pictures_are_of_all_classes(three_classes):
+    def by_class(*arguments):
+        result = check([PROGRAM, "eval", three_classes, "--set", "per_class=true", "--format", "json", *arguments])
+        records = json.loads(result.stdout)
+        (accuracy,) = [r for r in records if r["metric"] == "accuracy"]
+        return accuracy, [(r["value"], r["count"]) for r in records if r["metric"] == "class_accuracy"], result.stderr.splitlines()[0]
+
+    everything, classes, line = by_class()
+    assert len({value for value, _ in classes}) > 1, "first pictures of folders, which are of one class, would not tell"
+    assert line.startswith("pictures: all 36 (") and line.endswith("/mine, valid), 3 classes")
+    some, classes, line = by_class("--set", "max_pictures=12")
+    assert [count for _, count in classes] == [4, 4, 4]
+    assert some["value"] == pytest.approx(sum(value for value, _ in classes) / 3)
+    assert line.startswith("pictures: 12 of 36 (") and line.endswith("/mine, valid), 4 of each of 3 classes")
+    assert (some["count"], some["max_pictures"], some["pictures_total"], some["classes"], some["subset"]) == (12, 12, 36, 3, "balanced")
+    assert (everything["count"], everything["pictures_total"], everything["classes"]) == (36, 36, 3)
+    assert "max_pictures" not in everything and "subset" not in everything
+
+
+def test_some_pictures_are_attacked_of_all_classes(three_classes, tmp_path):
+    def attacked(count):
+        command = attack_command(three_classes, "--attack", "pgd", "--eps", "8/255", "--max-pictures", str(count), "--batch-size", "3")
+        result = check([*command, "--dump", tmp_path / "dump.safetensors"])
+        (record,) = [r for r in json.loads(result.stdout) if r["metric"] == "robust_accuracy"]
+        return record, read_safetensors(tmp_path / "dump.safetensors"), result.stderr.splitlines()[0]
+
+    record, dump, line = attacked(7)
+    assert sorted(dump["labels"][1].count(label) for label in range(3)) == [2, 2, 3]
+    assert [number // 12 for number in dump["pictures"][1]] == dump["labels"][1]
+    assert (record["count"], record["max_pictures"], record["pictures_total"], record["subset"]) == (7, 7, 36, "balanced")
+    assert line.startswith("pictures: 7 of 36 (") and line.endswith("/mine, valid), 2 to 3 of each of 3 classes")
+    # Random starts belong to the number of a picture: all pictures, in their own order, give the same for these.
+    everything = attacked(36)[1]
+    width = len(dump["adversarial"][1]) // 7
+    for place, number in enumerate(dump["pictures"][1]):
+        assert everything["pictures"][1][number] == number
+        ours, theirs = (d["adversarial"][1][i * width : (i + 1) * width] for d, i in ((dump, place), (everything, number)))
+        assert ours == pytest.approx(theirs, abs=1e-6)
+
+
+def test_finished_batches_serve_more_pictures_of_the_same_kind(three_classes):
+    command = attack_command(three_classes, "--attack", "fgsm", "--eps", "1/255", "--batch-size", "3", "--max-pictures")
+    finished = [len(json.loads(check([*command, str(count)]).stdout)) and len(read_lines(three_classes, "attacks.jsonl")) for count in (6, 12, 36)]
+    assert finished[1] - finished[0] == 2, "two batches were there already"
+    assert finished[2] - finished[1] == 12, "all pictures are read in their own order"
 
 
 def test_empty_class_and_label_out_of_range(ten_classes, own_folder, tmp_path):

@@ -229,6 +229,62 @@ TEST(ComparisonColumns, OfCorruptionErrorsLessIsBetter) {
                        {"other is 2.00 points better than softmax in mCE, outside the noise (-"}));
 }
 
+/// Labels of pictures that have all classes alike.
+std::map<std::string, LabelValue> balanced(std::map<std::string, LabelValue> labels) {
+  labels.insert({{"max_pictures", int64_t{50}},
+                 {"subset", std::string("balanced")},
+                 {"pictures_total", int64_t{100}},
+                 {"classes", int64_t{10}}});
+  return labels;
+}
+
+// Earlier versions took the first pictures, which in class folders are of the first classes.
+TEST(ComparisonColumns, FirstPicturesAreNotMixedWithBalancedOnes) {
+  const std::map<std::string, LabelValue> fog = {{"perturbation", std::string("corruption")},
+                                                 {"corruption", std::string("fog")},
+                                                 {"severity", int64_t{3}}};
+  std::vector<RunData> runs = two_methods([&](RunData& run, double better) {
+    auto first = fog;
+    first["max_pictures"] = int64_t{50};
+    add_measurement(run, "accuracy", 10, first, 50);
+    add_attack(run, "pgd", kPixel, 20);
+    if (run.name == "other") return;
+    add_measurement(run, "accuracy", 60 + better, balanced(fog), 50);
+    add_attack(run, "pgd", kPixel, 50 + better, balanced({}));
+  });
+  const ComparisonOptions fifty{.corruption = "fog", .num_pictures = 50};
+  Comparison comparison = compare_runs(runs, fifty);
+  EXPECT_EQ(row_of(comparison, "softmax").cells[1]->values, (std::vector<double>{10, 10}));
+  EXPECT_EQ(comparison.columns[1].num_classes, 0);
+  for (RunData& run : runs) {
+    if (run.name != "other") continue;
+    add_measurement(run, "accuracy", 70, balanced(fog), 50);
+    add_attack(run, "pgd", kPixel, 60, balanced({}));
+  }
+  comparison = compare_runs(runs, fifty);
+  EXPECT_EQ(measures_of(comparison), Lines({"clean", "corrupted", "pgd, eps 1/255"}));
+  EXPECT_EQ(row_of(comparison, "softmax").cells[1]->values, (std::vector<double>{60.3, 60.6}));
+  EXPECT_EQ(row_of(comparison, "other").cells[2]->values, (std::vector<double>{60, 60}));
+  for (const size_t c : {1, 2}) {
+    EXPECT_EQ(comparison.columns[c].num_pictures, 50);
+    EXPECT_EQ(comparison.columns[c].num_all, 100);
+    EXPECT_EQ(comparison.columns[c].num_classes, 10);
+  }
+  EXPECT_EQ(comparison.problems,
+            Lines({"attacks: 1 on the first pictures, as earlier versions took them, are left out "
+                   "where there is the same on pictures of all classes"}));
+}
+
+// Parts that are neighbours among the pictures may be classes: they give no interval of pictures.
+TEST(ComparisonColumns, PartsOfEarlierVersionsAreNotUsed) {
+  std::vector<RunData> runs = two_methods([](RunData&, double) {});
+  EXPECT_EQ(compare_runs(runs).problems, Lines());
+  for (Record& record : runs[1].records) record.labels.erase("cut");
+  EXPECT_TRUE(
+      has_line(compare_runs(runs).problems, {"intervals: some cover the noise of training only",
+                                             "(measure again with --set blocks=50)"}));
+}
+
 TEST(ComparisonColumns, DamageIsChosenAsAsked) {
   const std::map<std::string, LabelValue> fog = {{"perturbation", std::string("corruption")},
                                                  {"corruption", std::string("fog")},

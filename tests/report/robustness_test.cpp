@@ -18,6 +18,7 @@ Record attacked(const char* metric, double value, double eps) {
            {"data", std::string("cifar-10")},
            {"eps", eps / 255},
            {"metric_gradient", std::string("through")},
+           {"pictures_total", int64_t{100}},
            {"profile", std::string("strict")},
            {"source", std::string("attack")},
            {"split", std::string("test")},
@@ -116,6 +117,36 @@ TEST_F(Robustness, LeavesOutWhatIsNoNumberAndOtherPictures) {
   EXPECT_EQ(problems_[0],
             "charts: clean_accuracy, robust_accuracy: drawn on cifar-10, test, which most runs "
             "have; 1 other kind of pictures is left out (the list of numbers has them)");
+}
+
+// Earlier versions took the first pictures, which in class folders are of the first classes, and
+// did not say so of attacks. Where runs have both, those of all classes are drawn.
+TEST_F(Robustness, DoesNotMixTheFirstPicturesWithThoseOfAllClasses) {
+  Record few = attacked("robust_accuracy", 40, 2), first = attacked("robust_accuracy", 70, 1);
+  few.labels["max_pictures"] = int64_t{50};
+  few.labels["subset"] = std::string("balanced");
+  first.labels.erase("pictures_total");
+  Record fewer = few;
+  fewer.labels["attack"] = std::string("auto-attack");
+  fewer.labels["max_pictures"] = int64_t{10};
+  fewer.value = 30;
+  Record fog = corrupted("fog", 3, 60), fair_fog = corrupted("fog", 3, 50);
+  fog.labels["max_pictures"] = fair_fog.labels["max_pictures"] = int64_t{50};
+  fair_fog.labels["subset"] = std::string("balanced");
+  fair_fog.labels["pictures_total"] = int64_t{100};
+  runs_[0].records = {first, few, fewer, fog, fair_fog};
+  runs_[2].records = runs_[0].records;
+  const ChartData charts = data();
+  EXPECT_EQ(column(charts.at("attacks"), "accuracy"), (std::vector<json>{30, 30, 40, 40}))
+      << "attacks of different numbers of pictures are drawn";
+  EXPECT_EQ(column(charts.at("corruptions"), "accuracy"), (std::vector<json>{50, 50}));
+  EXPECT_EQ(problems_,
+            (std::vector<std::string>{
+                "charts: clean_accuracy, robust_accuracy: drawn on cifar-10, test, which most runs "
+                "have; 1 other kind of pictures is left out (the list of numbers has them)",
+                "charts: corrupted_accuracy: drawn on cifar-10, test, 50 of 100 pictures, which "
+                "most runs have; 1 other kind of pictures is left out (the list of numbers has "
+                "them)"}));
 }
 
 TEST_F(Robustness, OfManyAttacksIsBounded) {

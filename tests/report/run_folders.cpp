@@ -85,6 +85,7 @@ void add_measurement(report::RunData& run,
   run.records.push_back({metric, value, count, all});
   for (int64_t block = 0; block < 10; ++block) {
     all["block"] = block;
+    all["cut"] = std::string("balanced");
     all["pictures"] = count;
     run.records.push_back({"block_" + metric, value + (block % 2 == 0 ? 1 : -1), count / 10, all});
   }

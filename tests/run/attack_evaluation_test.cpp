@@ -22,8 +22,8 @@ namespace {
 class AttackEvaluation : public ::testing::Test {
  protected:
   std::vector<Record> attack(const AttackWords& words, int64_t max_pictures = 0) {
-    AttackPlan plan = make_attack_plan(words);
-    plan.max_pictures = max_pictures;
+    const AttackPlan plan = make_attack_plan(words);
+    eval_options_.max_pictures = max_pictures;
     return evaluate_attacks(
         {.task = task_,
          .eval_options = eval_options_,
@@ -200,6 +200,7 @@ TEST_F(AttackEvaluation, PartsOfThePicturesAreRecordedWhereAsked) {
                                        static_cast<double>(count));
     Labels labels = find(plain, "robust_accuracy", "pgd").labels;
     labels["block"] = block;
+    labels["cut"] = std::string("balanced");
     labels["pictures"] = int64_t{22};
     EXPECT_EQ(record.labels, labels);
   }

@@ -23,8 +23,7 @@ class AttackPictures : public ::testing::Test {
  protected:
   /// The records as lines, without what takes a different time every time.
   std::vector<std::string> attack(const AttackWords& words, bool leaves_pictures = true) {
-    AttackPlan plan = make_attack_plan(words);
-    plan.max_pictures = max_pictures_;
+    const AttackPlan plan = make_attack_plan(words);
     std::vector<std::string> lines;
     for (const Record& record : evaluate_attacks({.task = task_,
                                                   .eval_options = eval_options_,
@@ -50,7 +49,6 @@ class AttackPictures : public ::testing::Test {
   ToyPictureTask task_{40};
   ToyPictureEvalOptions eval_options_;
   tasks::Dump* dump_ = nullptr;
-  int64_t max_pictures_ = 0;
 };
 
 TEST(ShownCase, IsTheLargestEpsOfTheFirstAttack) {
@@ -96,12 +94,12 @@ TEST_F(AttackPictures, AreThoseOfADumpAndChangeNoNumber) {
 }
 
 TEST_F(AttackPictures, OfFewPicturesAreAll) {
-  max_pictures_ = 6;
+  eval_options_.max_pictures = 6;
   attack({.attacks = "fgsm,pgd", .eps = "1/255,8/255"});
   EXPECT_EQ(read_tensors(file_).at("clean").size(0), 6);
   EXPECT_EQ(metadata().at("attack"), "fgsm");
   EXPECT_EQ(metadata().at("eps"), "8/255");
-  max_pictures_ = 0;
+  eval_options_.max_pictures = 0;
   task_.pixels = task_.pixels.narrow(0, 0, 10);
   task_.targets = task_.targets.narrow(0, 0, 10);
   attack({.attacks = "fgsm", .eps = "8/255"});

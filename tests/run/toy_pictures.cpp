@@ -17,18 +17,24 @@ class ToyPictureSet : public tasks::EvalSet {
   ToyPictureSet(const ToyPictureTask& task, const ToyPictureEvalOptions& options)
       : task_(task), options_(options) {}
   int64_t size() const override {
-    return (task_.pixels.size(0) + options_.batch_size - 1) / options_.batch_size;
+    return (num_pictures() + options_.batch_size - 1) / options_.batch_size;
   }
   tasks::Batch get(int64_t index) const override {
     const int64_t first = index * options_.batch_size;
-    const int64_t count = std::min(options_.batch_size, task_.pixels.size(0) - first);
+    const int64_t count = std::min(options_.batch_size, num_pictures() - first);
     return {.input = task_.pixels.narrow(0, first, count),
             .target = task_.targets.narrow(0, first, count),
             .num_units = count};
   }
   std::map<std::string, LabelValue> labels() const override { return {{"split", options_.split}}; }
-  int64_t num_pictures() const override { return task_.pixels.size(0); }
+  int64_t num_pictures() const override {
+    const int64_t all = task_.pixels.size(0);
+    return options_.max_pictures > 0 ? std::min(all, options_.max_pictures) : all;
+  }
   int64_t num_blocks() const override { return options_.blocks; }
+  int64_t block_of(int64_t place) const override {
+    return place * options_.blocks / num_pictures();
+  }
   std::vector<std::string> class_names() const override {
     std::vector<std::string> names;
     for (int64_t k = 0; k < kClasses; ++k) names.push_back("toy " + std::to_string(k));
@@ -46,6 +52,7 @@ void ToyPictureEvalOptions::visit(FieldList& fields) {
   fields.add("batch_size", batch_size, "pictures at a time", at_least(1));
   fields.add("split", split, "part of the data");
   fields.add("blocks", blocks, "parts that are counted apart", at_least(0));
+  fields.add("max_pictures", max_pictures, "only so many; 0: all", at_least(0));
 }
 
 ToyPictureTask::ToyPictureTask(int64_t num_pictures) {

@@ -18,7 +18,7 @@ namespace elliptical::run::testing {
 struct ToyPictureEvalOptions : Options {
   int64_t batch_size = 4;
   std::string split = "test";
-  int64_t blocks = 0;
+  int64_t blocks = 0, max_pictures = 0;
   void visit(FieldList& fields) override;
   std::unique_ptr<Options> clone() const override {
     return std::make_unique<ToyPictureEvalOptions>(*this);

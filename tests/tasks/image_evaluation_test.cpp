@@ -4,11 +4,18 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
 #include "elliptical/base/config.h"
 #include "elliptical/base/errors.h"
+#include "elliptical/base/files.h"
 #include "elliptical/data/corrupt/mce.h"
+#include "elliptical/data/image/codec.h"
 #include "tests/support/error_message.h"
 #include "tests/support/small_pictures_task.h"
+#include "tests/support/temporary_folder.h"
 
 namespace elliptical::tasks {
 namespace {
@@ -58,13 +65,16 @@ TEST(ImageEvaluation, AccuraciesAndLossAreThoseOfTheLogits) {
   const at::Tensor labels = measured.dumped("labels");
   ASSERT_EQ(logits.size(0), 30);
   double first = 0, fifth = 0, loss = 0;
+  const at::Tensor numbers = measured.dumped("pictures");
   std::array<double, 3> blocks{};
+  std::map<int64_t, int64_t> of_class;
   for (int64_t i = 0; i < 30; ++i) {
     const auto label = labels[i].item<int64_t>();
+    EXPECT_EQ(numbers[i].item<int64_t>() % 10, label) << "classes take turns";
     const int64_t above = (logits[i] > logits[i][label]).sum().item<int64_t>();
     first += above == 0;
     fifth += above < 5;
-    blocks[static_cast<size_t>(i / 10)] += above == 0;
+    blocks[static_cast<size_t>(of_class[label]++)] += above == 0;  // three of each: one a block
     loss -= logits[i].log_softmax(0)[label].item<double>();
   }
   EXPECT_EQ(measured.records.front().metric, "accuracy");
@@ -78,6 +88,7 @@ TEST(ImageEvaluation, AccuraciesAndLossAreThoseOfTheLogits) {
     const int64_t block = std::get<int64_t>(record.labels.at("block"));
     EXPECT_NEAR(record.value, 10 * blocks[static_cast<size_t>(block)], 1e-9);
     EXPECT_EQ(record.count, 10);
+    EXPECT_EQ(record.labels.at("cut"), LabelValue(std::string("balanced")));
   }
   EXPECT_EQ(measured.count("block_accuracy"), 3);
   EXPECT_EQ(measured.count("metric_mean"), 1);
@@ -182,6 +193,127 @@ TEST(ImageEvaluation, EveryOptionHasAnEffect) {
   EXPECT_GT(measure({"metric_profile=true"}).count("metric_profile"), 0);
   EXPECT_EQ(measure({}).count("metric_profile"), 0);
   EXPECT_EQ(measure({"batch_size=30"}).dump.at("logits").size(), 1);
+}
+
+/// Four classes in folders, class after class: 8, 8, 8 and 2 pictures, each class of one colour.
+class ClassFolders : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (int k = 0; k < 4; ++k) {
+      for (const char* split : {"train", "val"}) {
+        const auto place = folder_.path() / split / ("class-" + std::to_string(k));
+        std::filesystem::create_directories(place);
+        for (int i = 0; i < (k == 3 ? 2 : 8); ++i) {
+          data::Image image(16, 16);
+          std::fill(image.pixels.begin(), image.pixels.end(), static_cast<uint8_t>(60 * k));
+          const std::vector<uint8_t> bytes = data::encode_png(image);
+          write_file_atomically(place / (std::to_string(i) + ".png"),
+                                {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+        }
+      }
+    }
+    data_.name = folder_.path().string();
+  }
+
+  std::unique_ptr<ImageEvalSet> open(const std::vector<std::string>& changes) {
+    ImageEvalOptions options;
+    apply_overrides(changes, fields_of(options));
+    return std::make_unique<ImageEvalSet>(options, data_, 16, 4);
+  }
+
+  const test::TemporaryFolder folder_;
+  ImageDataOptions data_;
+};
+
+/// Labels of all pictures that a set reads, in order.
+std::vector<int64_t> labels_of(const ImageEvalSet& set) {
+  std::vector<int64_t> labels;
+  for (int64_t b = 0; b < set.size(); ++b) {
+    const at::Tensor targets = set.get(b).target;
+    for (int64_t i = 0; i < targets.size(0); ++i) labels.push_back(targets[i].item<int64_t>());
+  }
+  return labels;
+}
+
+std::vector<int64_t> class_counts(const std::vector<int64_t>& labels) {
+  std::vector<int64_t> counts(4);
+  for (const int64_t label : labels) ++counts[static_cast<size_t>(label)];
+  return counts;
+}
+
+// The first pictures of class folders are of the first classes only.
+TEST_F(ClassFolders, FewerPicturesAreOfAllClassesAlike) {
+  const auto eight = open({"max_pictures=8"});
+  EXPECT_EQ(class_counts(labels_of(*eight)), (std::vector<int64_t>{2, 2, 2, 2}));
+  EXPECT_EQ(class_counts(labels_of(*open({"max_pictures=14"}))),
+            (std::vector<int64_t>{4, 4, 4, 2}));
+  EXPECT_EQ(eight->labels().at("max_pictures"), LabelValue(int64_t{8}));
+  EXPECT_EQ(eight->labels().at("pictures_total"), LabelValue(int64_t{26}));
+  EXPECT_EQ(eight->labels().at("classes"), LabelValue(int64_t{4}));
+  EXPECT_EQ(eight->labels().at("subset"), LabelValue(std::string("balanced")));
+  const std::string from = "(" + data_.name + ", valid), ";
+  EXPECT_EQ(eight->description(), "pictures: 8 of 26 " + from + "2 of each of 4 classes");
+  EXPECT_EQ(open({"max_pictures=14"})->description(),
+            "pictures: 14 of 26 " + from + "2 to 4 of each of 4 classes");
+}
+
+TEST_F(ClassFolders, TheSamePicturesAreChosenWhateverElseIsAsked) {
+  const auto numbers = [&](const std::vector<std::string>& changes) {
+    const auto set = open(changes);
+    std::vector<int64_t> result;
+    for (int64_t i = 0; i < set->num_pictures(); ++i) result.push_back(set->picture_number(i));
+    return result;
+  };
+  const std::vector<int64_t> nine = numbers({"max_pictures=9"});
+  EXPECT_EQ(numbers({"max_pictures=9", "batch_size=2"}), nine);
+  EXPECT_EQ(numbers({"max_pictures=9", "corrupt=fog", "blocks=5"}), nine);
+  const std::vector<int64_t> five = numbers({"max_pictures=5"});
+  EXPECT_TRUE(std::equal(five.begin(), five.end(), nine.begin())) << "fewer begin more";
+}
+
+TEST_F(ClassFolders, AllPicturesAreReadInTheirOrder) {
+  for (const char* all : {"max_pictures=0", "max_pictures=26", "max_pictures=100"}) {
+    const auto set = open({all});
+    EXPECT_TRUE(std::ranges::is_sorted(labels_of(*set)));
+    EXPECT_EQ(set->picture_number(7), 7);
+    EXPECT_FALSE(set->labels().contains("max_pictures") || set->labels().contains("subset"));
+    EXPECT_EQ(set->description(), "pictures: all 26 (" + data_.name + ", valid), 4 classes");
+  }
+}
+
+// Blocks of neighbours would be classes here.
+TEST_F(ClassFolders, BlocksHaveAllClassesAlike) {
+  for (const auto& [count, expected] :
+       {std::pair("max_pictures=0", std::vector<int64_t>{7, 7, 6, 6}),
+        std::pair("max_pictures=12", std::vector<int64_t>{3, 3, 3, 3})}) {
+    const auto set = open({"blocks=4", count});
+    const std::vector<int64_t> labels = labels_of(*set);
+    std::vector<int64_t> sizes(4);
+    std::map<std::pair<int64_t, int64_t>, int64_t> together;
+    for (int64_t i = 0; i < set->num_pictures(); ++i) {
+      ++sizes[static_cast<size_t>(set->block_of(i))];
+      ++together[{set->block_of(i), labels[static_cast<size_t>(i)]}];
+    }
+    EXPECT_EQ(sizes, expected);
+    const std::vector<int64_t> of_class = class_counts(labels);
+    for (int64_t block = 0; block < 4; ++block) {
+      for (int64_t k = 0; k < 4; ++k) {
+        const int64_t share = of_class[static_cast<size_t>(k)] / 4;
+        EXPECT_GE(together[std::pair(block, k)], share);
+        EXPECT_LE(together[std::pair(block, k)], share + 1);
+      }
+    }
+  }
+}
+
+// Damage is drawn for the number of a picture, so it does not depend on which others are read.
+TEST_F(ClassFolders, DamageBelongsToThePicture) {
+  const auto few = open({"max_pictures=3", "corrupt=gaussian_noise", "severity=5"});
+  const auto all = open({"corrupt=gaussian_noise", "severity=5"});
+  const at::Tensor pixels = all->get(0).input;
+  for (int64_t i = 0; i < 3; ++i) {
+    EXPECT_TRUE(few->get(0).input[i].equal(pixels[few->picture_number(i)])) << i;
+  }
 }
 
 TEST(ImageEvaluation, DataOfOtherClassesAreRefused) {
