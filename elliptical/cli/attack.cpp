@@ -64,14 +64,15 @@ int attack(const Arguments& arguments) {
     throw UsageError("--dump: must be of one attack, one eps and one --metric-gradient, got " +
                      std::to_string(plan.cases.size()) + " combinations");
   }
-  for (const auto& [key, value] : {std::pair("split=", &split), std::pair("batch_size=", &batch_size),
-                                   std::pair("max_pictures=", &max_pictures)}) {
+  for (const auto& [key, value] :
+       {std::pair("split=", &split), std::pair("batch_size=", &batch_size),
+        std::pair("max_pictures=", &max_pictures)}) {
     if (!value->empty()) eval_assignments.insert(eval_assignments.begin(), key + *value);
   }
 
   use_threads(threads);
   ProgressPrinter printer;
-  const run::LoopHooks hooks = printer.measuring_hooks();
+  const run::LoopHooks hooks = printer.telling_hooks();
   LoadedRun loaded = load_run(folder, step, hooks, weights);
   AttackDump dump;
   const std::vector<Record> records =

@@ -60,7 +60,7 @@ int eval(const Arguments& arguments) {
   all.insert(all.end(), assignments.begin(), assignments.end());
 
   ProgressPrinter printer;
-  const run::LoopHooks hooks = printer.measuring_hooks();
+  const run::LoopHooks hooks = printer.telling_hooks();
   LoadedRun loaded = load_run(folder, step, hooks, weights);
   tasks::Dump dump;
   const std::vector<Record> records =

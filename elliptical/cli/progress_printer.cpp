@@ -59,7 +59,7 @@ run::LoopHooks ProgressPrinter::hooks() {
           .progress = [this](const run::Progress& progress) { show(progress); }};
 }
 
-run::LoopHooks ProgressPrinter::measuring_hooks() {
+run::LoopHooks ProgressPrinter::telling_hooks() {
   run::LoopHooks result = hooks();
   result.data = result.notice;
   return result;

@@ -23,8 +23,8 @@ class ProgressPrinter {
   void say(const std::string& line);
   /// The same as hooks of a loop; they refer to this object.
   run::LoopHooks hooks();
-  /// With what is measured on, for commands that measure once.
-  run::LoopHooks measuring_hooks();
+  /// The same, and data are described: for commands that train or measure once.
+  run::LoopHooks telling_hooks();
 
  private:
   void clear();

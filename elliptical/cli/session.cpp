@@ -109,6 +109,7 @@ std::vector<Record> evaluate_run(LoadedRun& loaded,
   const std::unique_ptr<Options> eval_options = loaded.task->make_eval_options();
   apply_overrides(assignments, fields_of(*eval_options));
   const run::SignalGuard signals;
+  hooks.describe(loaded.task->data_description());
   auto records =
       run::evaluate(*loaded.task, *eval_options, loaded_labels(loaded, "eval"), hooks, dump);
   if (!records) {
@@ -159,11 +160,22 @@ std::vector<Record> attack_run(LoadedRun& loaded,
   return records;
 }
 
+namespace {
+
+/// Data are described once, not before each validation.
+run::LoopHooks without_data(run::LoopHooks hooks) {
+  hooks.data = nullptr;
+  return hooks;
+}
+
+}  // namespace
+
 void start_run(const run::RunPaths& paths,
                const run::RunOptions& options,
                const run::LoopHooks& hooks) {
   run::check_new(paths);  // before the data are read, which may take a while
   const std::unique_ptr<tasks::Task> task = make_task(options, tasks::TaskUse::kNewRun);
+  hooks.describe(task->data_description());
   for (const std::string& line : task->notices()) hooks.say(line);
   if (options.train.steps > 0) task->num_train_units();  // throws where there is nothing to read
   const run::RunLock lock = run::create_run_folder(paths);
@@ -172,7 +184,7 @@ void start_run(const run::RunPaths& paths,
               .options = &options,
               .task = task.get(),
               .program = kProgram,
-              .hooks = hooks});
+              .hooks = without_data(hooks)});
 }
 
 void resume_run(const run::RunPaths& paths, const run::LoopHooks& hooks) {
@@ -183,11 +195,12 @@ void resume_run(const run::RunPaths& paths, const run::LoopHooks& hooks) {
   const bool is_new = run::checkpoint_steps(paths.checkpoints()).empty();
   const std::unique_ptr<tasks::Task> task =
       make_task(options, is_new ? tasks::TaskUse::kNewRun : tasks::TaskUse::kTraining);
+  hooks.describe(task->data_description());
   run::train({.paths = paths,
               .options = &options,
               .task = task.get(),
               .program = kProgram,
-              .hooks = hooks});
+              .hooks = without_data(hooks)});
 }
 
 namespace {

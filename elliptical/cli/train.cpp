@@ -48,7 +48,7 @@ int train(const Arguments& arguments) {
   use_threads(threads);
   ProgressPrinter printer;
   const run::RunPaths paths{folder};
-  start_run(paths, read_recipe_options(recipe), printer.hooks());
+  start_run(paths, read_recipe_options(recipe), printer.telling_hooks());
   print_last_records(paths, format);
   return 0;
 }
@@ -69,7 +69,7 @@ int resume(const Arguments& arguments) {
   use_threads(threads);
   ProgressPrinter printer;
   const run::RunPaths paths = run::find_run(folder);
-  resume_run(paths, printer.hooks());
+  resume_run(paths, printer.telling_hooks());
   print_last_records(paths, format);
   return 0;
 }
@@ -106,6 +106,7 @@ int fork(const Arguments& arguments) {
   if (!checkpoint)
     throw RunError(source.string() + ": must have a checkpoint to start from, has none");
   const std::unique_ptr<tasks::Task> task = make_task(options, tasks::TaskUse::kTraining);
+  printer.telling_hooks().describe(task->data_description());
   const run::RunLock lock = run::create_run_folder(paths);
   const run::TrainJob job{.paths = paths,
                           .options = &options,

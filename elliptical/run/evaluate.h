@@ -19,9 +19,9 @@ namespace elliptical::run {
 
 /// What a loop tells whoever started it. All may be empty.
 struct LoopHooks {
-  std::function<void(const std::string&)> notice;  ///< one line for people
-  std::function<void(const Progress&)> progress;   ///< after each unit of work
-  std::function<void(const std::string&)> data = {};  ///< what is measured on, one line, before it
+  std::function<void(const std::string&)> notice;     ///< one line for people
+  std::function<void(const Progress&)> progress;      ///< after each unit of work
+  std::function<void(const std::string&)> data = {};  ///< what is read, one line, before work
   void say(const std::string& line) const {
     if (notice) notice(line);
   }

@@ -49,6 +49,7 @@ class LanguageModelTask : public Task {
   int64_t num_train_units() const override;
   std::map<std::string, std::string> data_fingerprint() const override;
   std::map<std::string, LabelValue> labels() const override;
+  std::string data_description() const override { return corpus_.description(); }
 
   Batch train_batch(int64_t step) const override;
   at::Tensor loss(const Batch& batch, RandomKey random) override;

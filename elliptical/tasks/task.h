@@ -114,6 +114,8 @@ class Task {
   virtual std::map<std::string, std::string> data_fingerprint() const = 0;
   /// Facts of the configuration that every record carries: task, attention, leaks_future, ...
   virtual std::map<std::string, LabelValue> labels() const = 0;
+  /// The data, in a line for people; empty: there is nothing to say.
+  virtual std::string data_description() const { return ""; }
   /// What people are to be told about how it was made, one line each.
   virtual std::vector<std::string> notices() const { return {}; }
 

@@ -56,6 +56,28 @@ def endless(tmp_path):
     process.communicate()
 
 
+def test_text_is_described_in_one_line(tmp_path):
+    text = tmp_path / "text"
+    text.mkdir()
+    (text / "train.txt").write_text("a b c d\n" * 200)
+    (text / "valid.txt").write_text("a b x d\n" * 40)
+    line = (
+        "text: text: train.txt, valid.txt (there is no test text: test is valid); tokens: train 1000, valid 200, test 200; "
+        "vocabulary: 6; unknown words: train 0.00 %, valid 25.00 %, test 25.00 %"
+    )
+    run = tmp_path / "run"
+    command = train_command(run, task__data__name=text, train__steps=2, train__eval_interval=1)
+    lines = command.index("task.data.train_lines=300")
+    result = check(command[: lines - 1] + command[lines + 1 :])
+    assert [each for each in result.stderr.splitlines() if each.startswith("text: ")] == [line]
+    perplexity = {}
+    for split in ("valid", "test"):
+        result = check([PROGRAM, "eval", run, "--split", split, "--format", "json"])
+        assert result.stderr.splitlines()[0] == line
+        perplexity[split] = json.loads(result.stdout)[0]["value"]
+    assert perplexity["valid"] == perplexity["test"]
+
+
 def test_train_leaves_a_run(finished):
     assert steps(finished) == [2, 4]
     assert [step for step, _ in losses(finished)] == [1, 2, 3, 4]

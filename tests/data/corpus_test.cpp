@@ -65,6 +65,88 @@ TEST_F(CorpusFolder, OtherTextIsSplitByBlocksOfLines) {
             800u);
 }
 
+// Merged and split anew, the text that is measured would be trained on.
+TEST_F(CorpusFolder, WithoutTestTextTestIsValid) {
+  for (const auto& [train, valid] :
+       {std::pair("train.txt", "valid.txt"), std::pair("train.txt", "val.txt"),
+        std::pair("wiki.train.tokens", "wiki.valid.tokens")}) {
+    const test::TemporaryFolder own;
+    own.write(train, "a b a\n\n");
+    own.write(valid, "b c\n");
+    const Corpus corpus = open_corpus(own.path().string());
+    EXPECT_EQ(corpus.text(Split::kTrain), "a b a\n\n");
+    EXPECT_EQ(corpus.text(Split::kValid), "b c\n");
+    EXPECT_EQ(corpus.text(Split::kTest), "b c\n");
+    EXPECT_EQ(corpus.description(),
+              "text: " + own.path().filename().string() + ": " + train + ", " + valid +
+                  " (there is no test text: test is valid); tokens: train 5, valid 3, test 3; "
+                  "vocabulary: 4; unknown words: train 0.00 %, valid 50.00 %, test 50.00 %");
+  }
+}
+
+TEST_F(CorpusFolder, DescriptionsNameWhatIsRead) {
+  folder.write("train.txt", "a b <unk>\n");
+  folder.write("valid.txt", "a b c d\n");
+  folder.write("test.txt", "a\n");
+  folder.write("README.txt", "about the text\n");
+  const std::string name = folder.path().filename().string();
+  EXPECT_EQ(open_corpus(folder.path().string()).description(),
+            "text: " + name +
+                ": train.txt, valid.txt, test.txt; not read: README.txt; tokens: train 4, valid 5, "
+                "test 2; vocabulary: 4; unknown words: train 33.33 %, valid 50.00 %, test 0.00 %");
+  EXPECT_TRUE(open_corpus("small-language")
+                  .description()
+                  .starts_with("text: small-language: made up; tokens: train "));
+}
+
+TEST_F(CorpusFolder, ALoneTextIsSplitByLines) {
+  std::string lines;
+  for (int i = 0; i < 20; ++i) lines += "a" + std::to_string(i) + "\n";
+  folder.write("train.txt", lines);
+  Corpus corpus = open_corpus(folder.path().string());
+  EXPECT_EQ(corpus.text(Split::kValid), "a18\n");
+  EXPECT_NE(corpus.description().find(": train.txt, split by lines; tokens: train 36, "),
+            std::string::npos)
+      << corpus.description();
+  const test::TemporaryFolder many;
+  for (const char* file : {"1.txt", "2.txt", "3.txt", "4.txt"}) many.write(file, lines);
+  EXPECT_NE(open_corpus(many.path().string()).description().find(": 4 files, split by lines; "),
+            std::string::npos);
+}
+
+TEST_F(CorpusFolder, WhatCanBeMeantInTwoWaysIsRefused) {
+  struct Case {
+    std::vector<const char*> files;
+    std::string message;
+  };
+  const std::vector<Case> cases = {
+      {{"train.txt", "test.txt"},
+       "must hold valid.txt beside train.txt and test.txt, does not (take some lines of the text "
+       "to train on, or rename the test text to valid.txt: it is then both)"},
+      {{"train.txt", "notes.txt"},
+       "must hold valid.txt beside train.txt, has notes.txt (rename it to valid.txt; or rename "
+       "train.txt, then all .txt files are one text that is split by lines)"},
+      {{"wiki.train.tokens", "notes.txt"},
+       "must hold valid.txt beside wiki.train.tokens, has notes.txt (rename it to valid.txt; or "
+       "rename wiki.train.tokens, then all .txt files are one text that is split by lines)"},
+      {{"valid.txt"},
+       "must hold train.txt beside valid.txt, does not (name the text to train on train.txt)"},
+      {{"test.txt", "other.txt"},
+       "must hold train.txt beside test.txt, does not (name the text to train on train.txt)"},
+      {{"train.txt", "wiki.train.tokens", "wiki.valid.tokens"},
+       "must hold each split once, has train.txt and wiki.train.tokens (take one of them away)"},
+      {{"train.txt", "wiki.valid.tokens"},
+       "must name its splits in one way, has train.txt, wiki.valid.tokens (rename or take away)"},
+      {{"train.txt", "valid.txt", "val.txt"},
+       "must hold each split once, has valid.txt and val.txt (take one of them away)"}};
+  for (const Case& each : cases) {
+    const test::TemporaryFolder own;
+    for (const char* file : each.files) own.write(file, "a b\n");
+    EXPECT_EQ(error_message<DataError>([&] { open_corpus(own.path().string()); }),
+              own.path().string() + ": " + each.message);
+  }
+}
+
 TEST_F(CorpusFolder, D3BadFilesAreNamed) {
   EXPECT_EQ(error(), folder.path().string() +
                          ": must hold train.txt, valid.txt and test.txt, or other .txt files");

@@ -5,9 +5,11 @@
 //     small-language      made up on the spot (small_language.h)
 //     wikitext-2, ...     a data set of the catalog (data/catalog.h), found or refused with advice
 //     some/folder         any folder (a name with a slash, or a folder that exists)
-// A folder holds train.txt, valid.txt, test.txt, or wiki.train.tokens and so on, or any .txt files.
-// Those are taken in the order of their names and split by lines: in blocks of B = lines / 200
-// lines (1 to 100), of each 20 blocks the 19th goes to valid and the 20th to test.
+// A folder holds train.txt, valid.txt (or val.txt), test.txt, or wiki.train.tokens and so on;
+// without a test file test is valid. Or it holds .txt files of other names, or train.txt alone:
+// those are taken in the order of their names and split by lines: in blocks of B = lines / 200
+// lines (1 to 100), of each 20 blocks the 19th goes to valid and the 20th to test. Anything in
+// between is refused.
 #pragma once
 
 #include <array>
@@ -26,6 +28,7 @@ namespace elliptical::data {
 struct TextSource {
   std::string name;                        ///< what records call it: "wikitext-2"
   std::array<std::string, 3> origins;      ///< what messages call each split: a path
+  std::string files;                       ///< what is read, for people: "train.txt, valid.txt"
   std::function<std::string(Split)> read;  ///< the text itself, anew with each call
 };
 
@@ -41,6 +44,8 @@ class Corpus {
   std::string text(Split split) const;
   /// Checksums of the splits and the size of the vocabulary: equal means the same data.
   std::map<std::string, std::string> fingerprint() const;
+  /// Files, tokens, vocabulary and unknown words, in a line for people.
+  std::string description() const;
   /// Throws DataError when a split has fewer tokens than a model needs.
   void require_tokens(Split split, int64_t min_tokens) const;
 
@@ -55,7 +60,8 @@ class Corpus {
 /// Opens a corpus by name or folder as above.
 Corpus open_corpus(const std::string& name, int64_t max_words = 0);
 
-/// The files of a folder as a source. DataError when it holds no text.
+/// The files of a folder as a source. DataError when it holds no text, or when it is not clear
+/// which file is which split.
 TextSource folder_source(const std::string& folder, const std::string& name);
 
 }  // namespace elliptical::data

@@ -195,6 +195,7 @@ std::string small_language_text(Split split, const SmallLanguageOptions& options
 
 TextSource small_language_source(const SmallLanguageOptions& options) {
   TextSource source{.name = std::string(kSmallLanguage)};
+  source.files = "made up";
   source.origins.fill(source.name);
   source.read = [options](Split split) { return small_language_text(split, options); };
   return source;
