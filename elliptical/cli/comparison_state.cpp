@@ -35,6 +35,17 @@ bool is_case(const report::AttackKind& attack, const run::AttackCase& each, int6
   return attack == wanted;
 }
 
+/// Corrupted pictures as `compare` measures them: with the usual seed, not compressed after it.
+bool has_usual_damage(const report::Circumstances& circumstances) {
+  const Record usual{
+      .metric = "",
+      .value = 0,
+      .count = 0,
+      .labels = {{"perturbation", std::string("corruption")}, {"corruption_seed", int64_t{1}}}};
+  return circumstances.corruption.empty() ||
+         circumstances.damage == report::circumstances_of(usual).damage;
+}
+
 /// Takes out of `state` what is measured already. How many pictures there are says the clean
 /// evaluation, so that without it nothing is.
 void note_measured(const report::Measurements& measured,
@@ -53,7 +64,8 @@ void note_measured(const report::Measurements& measured,
   for (const auto& [circumstances, by_measure] : measured) {
     const report::Circumstances& is = circumstances;
     if (is.condition == report::Condition::kDamaged && is.strength == work.strength &&
-        is.corruption == work.corruption && is.num_pictures == (is_part ? work.num_pictures : 0)) {
+        is.corruption == work.corruption && has_usual_damage(is) &&
+        is.num_pictures == (is_part ? work.num_pictures : 0)) {
       state.lacks_damaged = false;
     }
     if (is.condition == report::Condition::kAttacked &&

@@ -14,8 +14,8 @@ namespace elliptical::report {
 namespace {
 
 constexpr std::array kReading = {"data", "method", "window", "columns", "stride"};
-constexpr std::array kDamage = {"perturbation", "profile", "swap_seed", "swap_unit",
-                                "corruption_seed"};
+constexpr std::array kDamage = {"perturbation", "profile",         "swap_seed",
+                                "swap_unit",    "corruption_seed", "corruption_jpeg"};
 
 double number_label(const Record& record, const std::string& name) {
   const auto found = record.labels.find(name);
@@ -33,7 +33,8 @@ int64_t step_of(const Record& record) {
 
 bool is_block(const Record& record) { return record.labels.contains("block"); }
 
-/// Whether a part of the data stands for all of them: neighbours among pictures may be of one class.
+/// Whether a part of the data stands for all of them: neighbours among pictures may be of one
+/// class.
 bool is_fair_block(const Record& record, const Measure& measure) {
   return measure.quantity == &kPerplexity || label_text(record, "cut") == "balanced";
 }

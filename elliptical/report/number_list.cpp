@@ -41,12 +41,14 @@ constexpr std::array kEvalOptions = {
     EvalOption{"swap_seed", "swap_seed", "1"},
     EvalOption{"swap_unit", "swap_unit", "line"},
     EvalOption{"corruption_seed", "corruption_seed", "1"},
+    EvalOption{"corruption_jpeg", "corruption_jpeg", "false"},
     EvalOption{"max_pictures", "max_pictures", "0"},
 };
 /// The same, compared with what the run was trained with.
 constexpr std::array kTrainedOptions = {
     EvalOption{"metric_scope", "metric_scope", "task.model.attention.metric.scope"},
     EvalOption{"window", "window", "task.model.window"},
+    EvalOption{"data", "data", "task.data.name"},
 };
 
 std::map<std::string, std::string> config_values(const RunData& run) {
@@ -96,6 +98,8 @@ std::string command_of(const Record& record, const RunData& run) {
   for (const EvalOption& option : kTrainedOptions) {
     const auto usual = trained.find(option.usual);
     const std::string text = value(option.label);
+    // Of text nothing but what was trained on is read, whatever records call it.
+    if (option.label == std::string("data") && label(record, "task") != "classify_image") continue;
     if (text.empty() || usual == trained.end() || usual->second == text) continue;
     add("--set ", option.option + ("=" + text));
   }

@@ -194,7 +194,9 @@ std::optional<Snapshot> ClassifyImageTask::snapshot(Options& options) {
   undamaged.data = chosen.data;
   undamaged.batch_size = 1;
   const std::unique_ptr<EvalSet> set = eval_set(undamaged);
-  return picture_snapshot(*model_, dynamic_cast<const ImageEvalSet&>(*set),
+  const auto& pictures = dynamic_cast<const ImageEvalSet&>(*set);
+  if (pictures.is_of_damaged_files()) return std::nullopt;
+  return picture_snapshot(*model_, pictures,
                           [this](const at::Tensor& pixels) { return normalize(pixels); });
 }
 

@@ -32,13 +32,17 @@ void ImageEvalOptions::visit(FieldList& fields) {
   fields.add_enum("split", split, {"train", "valid", "test"}, data::split_from_string,
                   "which pictures are read");
   fields.add("data", data, "another data set or folder; empty: the one that was trained on");
-  fields.add("max_pictures", max_pictures, "only so many, of all classes alike; 0: all", at_least(0));
+  fields.add("max_pictures", max_pictures, "only so many, of all classes alike; 0: all",
+             at_least(0));
   fields.add("batch_size", batch_size, "pictures computed at once", at_least(1));
   fields.add("corrupt", corrupt,
              "names of `elliptical list corruptions` with commas, main, extra, all, or none");
   fields.add("severity", severity, "of corruptions, 1 to 5; 0: all five", between(0, 5));
   fields.add("corruption_seed", corruption_seed, "of their random numbers", at_least(0));
-  fields.add("blocks", blocks, "equal parts, of all classes alike, that are also recorded apart; 0: none",
+  fields.add("corruption_jpeg", corruption_jpeg,
+             "JPEG of quality 85 after the damage, which the files of ImageNet-C went through");
+  fields.add("blocks", blocks,
+             "equal parts, of all classes alike, that are also recorded apart; 0: none",
              between(0, 10000));
   fields.add("per_class", per_class, "also record the accuracy of each class");
   fields.add("metric_profile", metric_profile,
@@ -75,24 +79,21 @@ ImageEvalSet::ImageEvalSet(const ImageEvalOptions& options,
                            const ImageDataOptions& trained,
                            int64_t image_size,
                            int64_t num_classes)
-    : options_(options),
-      crop_ratio_(trained.crop_ratio),
-      image_size_(image_size),
-      set_(open_pictures(options.data.empty() ? trained.name : options.data,
-                         options.split,
-                         trained.max_bad,
-                         image_size)),
-      num_pictures_(options.max_pictures > 0 ? std::min(options.max_pictures, set_->size())
-                                             : set_->size()) {
+    : options_(options), crop_ratio_(trained.crop_ratio), image_size_(image_size) {
+  const std::string& name = options.data.empty() ? trained.name : options.data;
+  files_ = data::CorruptedFiles::find(name, options.split, trained.max_bad);
+  make_passes();
+  set_ = files_ ? files_->open(*passes_.front().corruption, passes_.front().severity)
+                : open_pictures(name, options.split, trained.max_bad, image_size);
+  num_pictures_ =
+      options.max_pictures > 0 ? std::min(options.max_pictures, set_->size()) : set_->size();
   check_classes(num_classes);
   if (set_->is_cropped()) crop_ratio_ = 1;
-  labels_ = {{"data", set_->name()},
-             {"perturbation", std::string("none")},
-             {"split", to_string(options_.split)},
-             {"pictures_total", set_->size()},
-             {"classes", set_->num_classes()}};
+  labels_["data"] = files_ ? files_->name() : set_->name();
+  labels_["split"] = to_string(options_.split);
+  labels_["pictures_total"] = set_->size();
+  labels_["classes"] = set_->num_classes();
   choose_pictures();
-  make_passes();
   loader_ = std::make_unique<data::BatchLoader<Batch>>(
       [this](int64_t index) { return make_batch(index); }, data::BatchLoaderOptions{.end = size()});
 }
@@ -126,8 +127,10 @@ void ImageEvalSet::choose_pictures() {
 }
 
 std::string ImageEvalSet::description() const {
-  const std::string from = " (" + set_->name() + ", " + to_string(options_.split) + "), ";
-  const std::string classes = std::to_string(set_->num_classes()) + " classes";
+  const std::string from =
+      " (" + (files_ ? files_->name() : set_->name()) + ", " + to_string(options_.split) + "), ";
+  const std::string classes =
+      std::to_string(set_->num_classes()) + " classes" + (files_ ? missing_files() : "");
   const std::string total = std::to_string(set_->size());
   if (numbers_.empty()) return "pictures: all " + total + from + classes;
   std::vector<int64_t> counts(static_cast<size_t>(set_->num_classes()));
@@ -140,25 +143,72 @@ std::string ImageEvalSet::description() const {
 }
 
 void ImageEvalSet::make_passes() {
+  // Files are damaged: without a choice all that are there are meant.
+  if (files_ && options_.corrupt == "none") options_.corrupt = "all";
   const auto corruptions = corruptions_of(options_.corrupt);
   if (corruptions.empty()) {
     passes_.emplace_back();
+    labels_["perturbation"] = std::string("none");
     return;
   }
   const int first = options_.severity > 0 ? static_cast<int>(options_.severity) : 1;
   const int last = options_.severity > 0 ? first : data::kNumSeverities;
   for (const data::CorruptionEntry* corruption : corruptions) {
-    if (corruption->name == std::string(kFrost)) {
+    if (!files_ && corruption->name == std::string(kFrost)) {
       frost_ = data::load_frost_pictures(data::find_data(kFrost));
     }
     for (int severity = first; severity <= last; ++severity) {
-      passes_.push_back({corruption, severity});
+      if (!files_ || files_->has(*corruption, severity)) passes_.push_back({corruption, severity});
     }
+  }
+  if (passes_.empty()) {
+    throw DataError(files_->name() + ": must hold " + options_.corrupt + " at severity " +
+                    (first == last ? std::to_string(first) : "1 to 5") + ", does not");
   }
   labels_["perturbation"] = std::string("corruption");
   labels_["corruption"] = options_.corrupt;
-  labels_["corruption_seed"] = options_.corruption_seed;
   labels_["severity"] = options_.severity;
+  if (files_) return;
+  labels_["corruption_seed"] = options_.corruption_seed;
+  if (options_.corruption_jpeg) labels_["corruption_jpeg"] = true;
+}
+
+/// "; 74 kinds of damage, not there: fog/3 (no mCE)"
+std::string ImageEvalSet::missing_files() const {
+  std::vector<std::string> missing;
+  bool has_main = true, has_extra = true;
+  const int first = options_.severity > 0 ? static_cast<int>(options_.severity) : 1;
+  const int last = options_.severity > 0 ? first : data::kNumSeverities;
+  for (const data::CorruptionEntry* corruption : corruptions_of(options_.corrupt)) {
+    std::vector<std::string> levels;
+    for (int severity = first; severity <= last; ++severity) {
+      if (files_->has(*corruption, severity)) continue;
+      levels.push_back(std::string(corruption->name) + "/" + std::to_string(severity));
+    }
+    if (levels.empty()) continue;
+    (corruption->group == data::CorruptionGroup::kMain ? has_main : has_extra) = false;
+    const bool is_whole = last - first + 1 == static_cast<int>(levels.size());
+    if (is_whole) levels = {corruption->name};
+    missing.insert(missing.end(), levels.begin(), levels.end());
+  }
+  std::string text = std::string("; ") + std::to_string(passes_.size()) + " kinds of damage";
+  if (missing.empty()) return text;
+  std::vector<std::string> without;
+  if (!has_main) without.emplace_back("no mCE");
+  if (!has_extra) without.emplace_back("no extra mCE");
+  return text + ", not there: " + join(missing) + " (" + join(without) + ")";
+}
+
+std::map<std::string, std::string> ImageEvalSet::fingerprint() const {
+  if (!files_) return set_->fingerprint();
+  std::map<std::string, std::string> result;
+  for (const Pass& pass : passes_) {
+    const auto set = files_->open(*pass.corruption, pass.severity);
+    for (const auto& [name, checksum] : set->fingerprint()) {
+      result[set->name() + " " + name] = checksum;
+    }
+  }
+  return result;
 }
 
 int64_t ImageEvalSet::batches_per_pass() const {
@@ -170,8 +220,9 @@ int64_t ImageEvalSet::size() const {
 }
 
 data::Image ImageEvalSet::view(int64_t number, const Pass& pass) const {
-  const data::Image picture = set_->get(number);
-  if (pass.corruption == nullptr) {
+  const data::Image picture =
+      files_ ? files_->open(*pass.corruption, pass.severity)->get(number) : set_->get(number);
+  if (pass.corruption == nullptr || files_) {
     return evaluation_view(picture, image_size_, crop_ratio_, data::Filter::kBicubic);
   }
   // As ImageNet-C was made: bilinear, and the damage after the crop. The key does not know the
@@ -179,8 +230,11 @@ data::Image ImageEvalSet::view(int64_t number, const Pass& pass) const {
   const RandomKey key = RandomKey(static_cast<uint64_t>(options_.corruption_seed))
                             .derive("corruption")
                             .derive(static_cast<uint64_t>(number));
-  return data::corrupt(evaluation_view(picture, image_size_, crop_ratio_, data::Filter::kBilinear),
-                       *pass.corruption, pass.severity, key, frost_ ? &*frost_ : nullptr);
+  data::Image damaged =
+      data::corrupt(evaluation_view(picture, image_size_, crop_ratio_, data::Filter::kBilinear),
+                    *pass.corruption, pass.severity, key, frost_ ? &*frost_ : nullptr);
+  return options_.corruption_jpeg ? data::jpeg_round_trip(damaged, data::kReleasedQuality)
+                                  : damaged;
 }
 
 Batch ImageEvalSet::make_batch(int64_t index) const {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // How a classifier is measured: once over the pictures of a split, or once for each of some
-// corruptions at each of some severities, which are made on the spot. The data set may be another
+// corruptions at each of some severities, which are made on the spot, or read where the data are
+// files of damaged pictures (data/image/corrupted_files.h). The data set may be another
 // than the one that was trained on: one of the same classes, or one like ImageNet-A whose classes
 // are some of the model's; then the others are not among the answers.
 //
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "elliptical/data/corrupt/corruption.h"
+#include "elliptical/data/image/corrupted_files.h"
 #include "elliptical/tasks/image_data.h"
 
 namespace elliptical::tasks {
@@ -27,6 +29,7 @@ struct ImageEvalOptions : Options {
   std::string corrupt = "none";
   int64_t severity = 0;
   int64_t corruption_seed = 1;
+  bool corruption_jpeg = false;
   int64_t blocks = 0;
   bool per_class = false;
   bool metric_profile = false;
@@ -54,7 +57,7 @@ class ImageEvalSet : public EvalSet {
   Batch get(int64_t index) const override { return loader_->get(index); }
   std::map<std::string, LabelValue> labels() const override { return labels_; }
   std::vector<std::string> class_names() const override { return set_->class_names(); }
-  std::map<std::string, std::string> fingerprint() const override { return set_->fingerprint(); }
+  std::map<std::string, std::string> fingerprint() const override;
   std::vector<int64_t> class_columns() const override { return set_->class_columns(); }
   std::string description() const override;
   int64_t num_pictures() const override { return num_pictures_; }
@@ -63,6 +66,9 @@ class ImageEvalSet : public EvalSet {
   }
   int64_t num_blocks() const override { return options_.blocks; }
   int64_t block_of(int64_t place) const override { return blocks_[static_cast<size_t>(place)]; }
+
+  /// Whether the pictures were damaged before they became files.
+  bool is_of_damaged_files() const { return files_ != nullptr; }
 
   /// One reading of all pictures, with one kind of damage or with none.
   struct Pass {
@@ -79,13 +85,15 @@ class ImageEvalSet : public EvalSet {
   int64_t batches_per_pass() const;
   void choose_pictures();
   void make_passes();
+  std::string missing_files() const;
   void check_classes(int64_t num_classes) const;
 
   ImageEvalOptions options_;
   double crop_ratio_;
   int64_t image_size_;
-  std::shared_ptr<const data::ImageSet> set_;
-  int64_t num_pictures_;
+  std::unique_ptr<data::CorruptedFiles> files_;  ///< null: the pictures are not damaged
+  std::shared_ptr<const data::ImageSet> set_;    ///< of several with the same pictures the first
+  int64_t num_pictures_ = 0;
   std::vector<int64_t> numbers_;  ///< of the pictures that are read; empty: all of them
   std::vector<int64_t> blocks_;   ///< of each place; empty: none are asked for
   std::vector<Pass> passes_;

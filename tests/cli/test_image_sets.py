@@ -100,7 +100,14 @@ def test_imagenet_c_is_read_as_it_is(thousand_classes, wordnet_ids, tmp_path):
         records = measured(run, "--split", "test", "--set", "data=imagenet-c/fog/3", "--dump", dumps[-1], **options)
         assert records["accuracy"]["count"] == 1000 and records["accuracy"]["data"] == "imagenet-c/fog/3"
     assert dumps[0].read_bytes() == dumps[1].read_bytes(), "its pictures are cropped already"
-    line = last_line(call([PROGRAM, "eval", thousand_classes, "--split", "test", "--set", "data=imagenet-c"], **options), 2)
+    # As a whole: what is there of it.
+    result = check([PROGRAM, "eval", run, "--split", "test", "--set", "data=imagenet-c", "--severity", "3", "--format", "json"], **options)
+    (accuracy,) = [r for r in json.loads(result.stdout) if r["metric"] == "accuracy"]
+    assert (accuracy["value"], accuracy["data"], accuracy["corruption"]) == (records["accuracy"]["value"], "imagenet-c", "all")
+    assert ", 1000 classes; 1 kinds of damage, not there: gaussian_noise, shot_noise, " in result.stderr.splitlines()[0]
+    line = last_line(call([PROGRAM, "eval", run, "--split", "test", "--set", "data=imagenet-c", "--corrupt", "snow"], **options), 1)
+    assert line == "elliptical: imagenet-c: must hold snow at severity 1 to 5, does not"
+    line = last_line(call(train_command(tmp_path / "none", task__data__name="imagenet-c"), **options), 2)
     assert "must be asked for as imagenet-c/NOISE/LEVEL" in line
 
 
@@ -132,6 +139,43 @@ def test_all_corruptions_with_their_errors(ten_classes, tmp_path):
         mine = [value for name, value in errors.items() if groups[name] == group]
         assert len(mine) == count and record["value"] == pytest.approx(sum(mine) / count)
         assert record["count"] == 4 * 19 * 5
+
+
+def test_one_command_measures_files_of_damaged_pictures(ten_classes, tmp_path):
+    """FOLDER/NOISE/LEVEL/CLASS/PICTURE, as ImageNet-C was released: accuracies of all folders and mCE."""
+    listed = check([PROGRAM, "list", "corruptions", "--format", "csv"]).stdout
+    groups = {row[0]: row[1] for row in list(csv.reader(io.StringIO(listed)))[1:]}
+    damaged = tmp_path / "damaged"
+    for number, name in enumerate(groups):
+        for level in range(1, 6):
+            write_pictures(damaged / name / str(level), [f"class-{k}" for k in range(10)])
+            (damaged / name / str(level) / "class-3" / "0.png").write_bytes(png(16, 16, (13 * number, 50 * level, 90)))
+    command = [PROGRAM, "eval", ten_classes, "--split", "test", "--set", f"data={damaged}", "--format", "json"]
+    result = check(command)
+    records = json.loads(result.stdout)
+    assert result.stderr.splitlines()[0] == f"pictures: all 10 ({damaged}, test), 10 classes; 95 kinds of damage"
+    of_one = {(r["corruption_name"], r["corruption_severity"]): r for r in records if r["metric"] == "corrupted_accuracy"}
+    assert of_one.keys() == {(name, level) for name in groups for level in range(1, 6)}
+    for (name, level), record in list(of_one.items())[::17]:
+        alone = measured(ten_classes, "--split", "test", "--set", f"data={damaged}/{name}/{level}")
+        assert alone["accuracy"]["value"] == record["value"], "the same pictures as a set of their own"
+    values = {r["metric"]: r["value"] for r in records}
+    errors = {r["corruption_name"]: r["value"] for r in records if r["metric"] == "corruption_error"}
+    for metric, group in (("mce", "main"), ("extra_mce", "extra")):
+        mine = [value for name, value in errors.items() if groups[name] == group]
+        assert values[metric] == pytest.approx(sum(mine) / len(mine))
+
+    shutil.rmtree(damaged / "fog" / "3")
+    result = check([*command, "--set", "max_pictures=5", "--set", "blocks=5"])
+    assert result.stderr.splitlines()[0] == (
+        f"pictures: 5 of 10 ({damaged}, test), 0 to 1 of each of 10 classes; 94 kinds of damage, not there: fog/3 (no mCE)"
+    )
+    records = json.loads(result.stdout)
+    assert "mce" not in {r["metric"] for r in records} and "extra_mce" in {r["metric"] for r in records}
+    assert {(r["subset"], r["data"]) for r in records} == {("balanced", str(damaged))}
+    assert [r["count"] for r in records if r["metric"] == "block_accuracy"] == [94] * 5
+    line = last_line(call(command[:3] + ["--set", f"data={damaged}"]), 1)
+    assert line == f"elliptical: {damaged}: must be read as the split test, since it is a test set, got valid (--split test)"
 
 
 def test_without_frost_it_says_how_to_get_it(ten_classes, tmp_path):

@@ -278,7 +278,7 @@ TEST_F(Folder, ImageNetMustHaveItsClasses) {
   EXPECT_EQ(error_message<ConfigError>(
                 [&] { open_imagenet_at(folder.path(), "imagenet-c", Split::kTest); }),
             "data: imagenet-c must be asked for as imagenet-c/NOISE/LEVEL, for instance "
-            "imagenet-c/fog/3");
+            "imagenet-c/fog/3 (all of it: elliptical eval RUN --split test --set data=imagenet-c)");
 }
 
 TEST_F(Folder, ImageNetAKnowsItsColumns) {

@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <map>
 
 #include "elliptical/base/config.h"
 #include "elliptical/base/errors.h"
-#include "elliptical/base/files.h"
 #include "elliptical/data/corrupt/mce.h"
 #include "elliptical/data/image/codec.h"
 #include "tests/support/error_message.h"
@@ -190,6 +190,10 @@ TEST(ImageEvaluation, EveryOptionHasAnEffect) {
   const at::Tensor noisy = measure(noise).dumped("logits");
   EXPECT_FALSE(measure({noise[0], "severity=1"}).dumped("logits").equal(noisy));
   EXPECT_FALSE(measure({noise[0], noise[1], "corruption_seed=2"}).dumped("logits").equal(noisy));
+  const Measured compressed = measure({noise[0], noise[1], "corruption_jpeg=true"});
+  EXPECT_FALSE(compressed.dumped("logits").equal(noisy));
+  EXPECT_EQ(compressed.labels.at("corruption_jpeg"), LabelValue(true));
+  EXPECT_FALSE(measure(noise).labels.contains("corruption_jpeg"));
   EXPECT_GT(measure({"metric_profile=true"}).count("metric_profile"), 0);
   EXPECT_EQ(measure({}).count("metric_profile"), 0);
   EXPECT_EQ(measure({"batch_size=30"}).dump.at("logits").size(), 1);
@@ -204,15 +208,20 @@ class ClassFolders : public ::testing::Test {
         const auto place = folder_.path() / split / ("class-" + std::to_string(k));
         std::filesystem::create_directories(place);
         for (int i = 0; i < (k == 3 ? 2 : 8); ++i) {
-          data::Image image(16, 16);
-          std::fill(image.pixels.begin(), image.pixels.end(), static_cast<uint8_t>(60 * k));
-          const std::vector<uint8_t> bytes = data::encode_png(image);
-          write_file_atomically(place / (std::to_string(i) + ".png"),
-                                {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+          write_grey(place / (std::to_string(i) + ".png"), 60 * k);
         }
       }
     }
     data_.name = folder_.path().string();
+  }
+
+  static void write_grey(const std::filesystem::path& path, int grey) {
+    data::Image image(16, 16);
+    std::fill(image.pixels.begin(), image.pixels.end(), static_cast<uint8_t>(grey));
+    const std::vector<uint8_t> bytes = data::encode_png(image);
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
   }
 
   std::unique_ptr<ImageEvalSet> open(const std::vector<std::string>& changes) {
@@ -314,6 +323,71 @@ TEST_F(ClassFolders, DamageBelongsToThePicture) {
   for (int64_t i = 0; i < 3; ++i) {
     EXPECT_TRUE(few->get(0).input[i].equal(pixels[few->picture_number(i)])) << i;
   }
+}
+
+/// Damaged pictures in files: NOISE/LEVEL/CLASS/PICTURE, each level of another grey.
+class DamagedFiles : public ClassFolders {
+ protected:
+  void SetUp() override {
+    for (const data::CorruptionEntry& corruption : data::corruption_table()) {
+      for (int level = 1; level <= data::kNumSeverities; ++level) {
+        for (int k = 0; k < 4; ++k) add(corruption.name, level, k);
+      }
+    }
+    data_.name = folder_.path().string();
+  }
+  void add(const std::string& noise, int level, int k) {
+    const auto place =
+        folder_.path() / noise / std::to_string(level) / ("class-" + std::to_string(k));
+    std::filesystem::create_directories(place);
+    for (int i = 0; i < 2; ++i) write_grey(place / (std::to_string(i) + ".png"), 40 * level + k);
+  }
+  void remove(const std::string& damage) { std::filesystem::remove_all(folder_.path() / damage); }
+};
+
+TEST_F(DamagedFiles, AreReadOnePassForEachFolder) {
+  const auto set = open({"split=test", "batch_size=3", "max_pictures=4", "blocks=2"});
+  ASSERT_EQ(set->passes().size(), 95U);
+  EXPECT_EQ(set->size(), 95 * 2);
+  EXPECT_EQ(set->description(), "pictures: 4 of 8 (" + data_.name +
+                                    ", test), 1 of each of 4 classes; 95 kinds of damage");
+  for (const int64_t pass : {0, 7, 94}) {
+    const Batch batch = set->get(2 * pass);
+    const int level = set->passes()[static_cast<size_t>(pass)].severity;
+    for (int64_t i = 0; i < 3; ++i) {
+      const auto grey = static_cast<double>(40 * level + batch.target[i].item<int64_t>());
+      EXPECT_NEAR(batch.input[i].mean().item<double>(), grey / 255, 1e-6) << "not damaged again";
+    }
+  }
+  const auto labels = set->labels();
+  EXPECT_EQ(labels.at("perturbation"), LabelValue(std::string("corruption")));
+  EXPECT_EQ(labels.at("corruption"), LabelValue(std::string("all")));
+  EXPECT_EQ(labels.at("severity"), LabelValue(int64_t{0}));
+  EXPECT_EQ(labels.at("data"), LabelValue(data_.name));
+  EXPECT_EQ(labels.at("subset"), LabelValue(std::string("balanced")));
+  EXPECT_FALSE(labels.contains("corruption_seed"));
+}
+
+TEST_F(DamagedFiles, SomeOfThemAreChosenByName) {
+  const auto set = open({"split=test", "corrupt=fog,snow", "severity=3"});
+  ASSERT_EQ(set->passes().size(), 2U);
+  EXPECT_EQ(std::string(set->passes()[0].corruption->name), "fog") << "as asked for";
+  EXPECT_EQ(set->passes()[0].severity, 3);
+  EXPECT_EQ(set->labels().at("corruption"), LabelValue(std::string("fog,snow")));
+  remove("fog/3");
+  EXPECT_EQ(error_message<DataError>([&] { open({"split=test", "corrupt=fog", "severity=3"}); }),
+            data_.name + ": must hold fog at severity 3, does not");
+}
+
+TEST_F(DamagedFiles, WhatIsMissingIsTold) {
+  for (const char* damage : {"fog/3", "snow/1", "snow/2", "saturate"}) remove(damage);
+  EXPECT_EQ(open({"split=test"})->description(),
+            "pictures: all 8 (" + data_.name +
+                ", test), 4 classes; 87 kinds of damage, not there: snow/1, snow/2, fog/3, "
+                "saturate (no mCE, no extra mCE)");
+  EXPECT_EQ(open({"split=test", "corrupt=extra"})->description(),
+            "pictures: all 8 (" + data_.name +
+                ", test), 4 classes; 15 kinds of damage, not there: saturate (no extra mCE)");
 }
 
 TEST(ImageEvaluation, DataOfOtherClassesAreRefused) {

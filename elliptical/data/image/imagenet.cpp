@@ -38,7 +38,7 @@ std::unique_ptr<ImageSet> open_imagenet_at(const std::filesystem::path& folder,
   if (name == set) {
     throw ConfigError(
         "data: imagenet-c must be asked for as imagenet-c/NOISE/LEVEL, for instance "
-        "imagenet-c/fog/3");
+        "imagenet-c/fog/3 (all of it: elliptical eval RUN --split test --set data=imagenet-c)");
   }
   options.is_cropped = true;  // 224 x 224, damaged after the crop
   return open_image_folder(folder / name.substr(set.size() + 1), name, split, options);
