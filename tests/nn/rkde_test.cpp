@@ -121,6 +121,71 @@ TEST(Rkde, GoldenIntermediates) {
   expect_numbers(omega(joint, options), {0.25, 0.25, 0.25, 0.25}, 1e-12);
 }
 
+// What the public code for pictures gives on the same numbers, in double.
+TEST(Rkde, GoldenReleased) {
+  RkdeOptions options;
+  options.form = RobustForm::kReleased;
+  const auto mixer = [&] { return make_rkde_mixer(options, support::golden_shape(false)); };
+  support::expect_golden(*mixer(), false,
+                         {0.17277297, 0.65136353, 0.15421987, 0.73752546, 0.57981462, 0.34390593,
+                          -0.03449185, 0.70311440});
+  options.num_iterations = 3;
+  support::expect_golden(*mixer(), false,
+                         {0.17247006, 0.65146380, 0.15387260, 0.73731310, 0.57981450, 0.34431606,
+                          -0.03469160, 0.70330883});
+  // Beyond a threshold of 1 / 3 Hampel's function has weights to tell apart.
+  options.num_iterations = 1;
+  options.loss = RobustLoss::kHampel;
+  options.threshold = 0.55;
+  support::expect_golden(*mixer(), false,
+                         {0.18776796, 0.65086573, 0.17196024, 0.75843265, 0.55666125, 0.30999697,
+                          -0.02744141, 0.71342931});
+}
+
+// The released code averages weights over the batch between iterations: with the same tokens in
+// reverse as a second sequence the first one changes.
+TEST(Rkde, ReleasedIterationsShareWeightsInABatch) {
+  const auto one = golden_heads();
+  const auto both = [](const at::Tensor& t) { return at::cat({t, t.flip(2)}); };
+  RkdeOptions options;
+  options.form = RobustForm::kReleased;
+  options.num_iterations = 3;
+  const at::Tensor v = both(one.v);
+  const at::Tensor out = make_rkde_mixer(options, support::golden_shape(false))
+                             ->mix({both(one.q), both(one.k), v, v}, {}, nullptr);
+  expect_numbers(out[0],
+                 {0.17284675, 0.65145154, 0.15437254, 0.73761285, 0.57973794, 0.34398380,
+                  -0.03442573, 0.70319248},
+                 1e-7);
+}
+
+TEST(Rkde, ReleasedHampelIsKde) {
+  RkdeOptions options;
+  options.form = RobustForm::kReleased;
+  options.loss = RobustLoss::kHampel;
+  const auto heads = golden_heads();
+  EXPECT_LE(max_difference(
+                make_rkde_mixer(options, support::golden_shape(false))->mix(heads, {}, nullptr),
+                make_kde_mixer({}, support::golden_shape(false))->mix(heads, {}, nullptr)),
+            1e-14);
+}
+
+TEST(Rkde, TheReleasedFormPrefersOutliers) {
+  at::Tensor x = 0.1 * wave({1, 1, 20, 3}).to(torch::kDouble);
+  x[0][0][7].fill_(2.0);
+  const at::Tensor w =
+      omega(x, {.kernel_scale = 1.0, .form = RobustForm::kReleased, .threshold = 0.05}).flatten();
+  EXPECT_EQ(w.argmax().item<int64_t>(), 7);
+}
+
+TEST(Rkde, ACausalModelHasNoReleasedForm) {
+  RkdeOptions options;
+  options.form = RobustForm::kReleased;
+  EXPECT_EQ(test::error_message<ConfigError>([&] { make_rkde_mixer(options, kCausal); }),
+            "rkde attention: form must be \"literature\" in a causal model, got \"released\" (the "
+            "released language model gives all keys the same weight: that is name = \"kde\")");
+}
+
 TEST(Rkde, IsTheRegressionOfItsDefinition) {
   const at::Tensor q = wave({B, H, N, D}), k = wave({B, H, N, D}, 0.31),
                    v = 0.4 * wave({B, H, N, D}, 1.3);
@@ -214,8 +279,8 @@ TEST(Rkde, EachOptionHasAnEffect) {
     return support::AttentionStack(rkde.options(), kTwoSided).forward(wave({B, N, H * D}));
   };
   const at::Tensor plain = output({});
-  for (const char* change : {"kernel_scale=0.4", "loss=hampel", "threshold=0.5", "scope=prefix",
-                             "num_iterations=3", "distance=elliptical"}) {
+  for (const char* change : {"form=released", "kernel_scale=0.4", "loss=hampel", "threshold=0.5",
+                             "scope=prefix", "num_iterations=3", "distance=elliptical"}) {
     EXPECT_FALSE(at::equal(output({change}), plain)) << change;
   }
   EXPECT_TRUE(at::equal(output({"scope=sequence"}), plain));

@@ -24,6 +24,11 @@ class RkdeMixer : public DensityMixer {
       : DensityMixer(options, shape, sees_future(options, shape)),
         options_(options),
         scope_(scope_of(options, shape)) {
+    if (shape.is_causal && options.form == RobustForm::kReleased) {
+      throw ConfigError(
+          "rkde attention: form must be \"literature\" in a causal model, got \"released\" (the "
+          "released language model gives all keys the same weight: that is name = \"kde\")");
+    }
     if (sees_future(options, shape) && !options.lookahead) {
       throw ConfigError(
           "rkde attention: scope must be \"prefix\" in a causal model, got \"sequence\": every "
@@ -50,6 +55,7 @@ class RkdeMixer : public DensityMixer {
 
   std::map<std::string, LabelValue> labels() const override {
     std::map<std::string, LabelValue> labels = DensityMixer::labels();
+    labels.insert_or_assign("robust_form", LabelValue(to_string(options_.form)));
     labels.insert_or_assign("robust_loss", LabelValue(to_string(options_.loss)));
     labels.insert_or_assign("weight_scope", LabelValue(std::string(to_string(scope_))));
     return labels;
@@ -71,6 +77,7 @@ KeyWeights RkdeMixer::weights(const Heads& heads, const AttentionContext& contex
     v = at::where(real.unsqueeze(-1), v, 0.0);
   }
   const RobustWeightOptions call{.kernel_scale = regression().kernel_scale,
+                                 .form = options_.form,
                                  .loss = options_.loss,
                                  .threshold = options_.threshold,
                                  .num_iterations = options_.num_iterations,
@@ -88,6 +95,10 @@ KeyWeights RkdeMixer::weights(const Heads& heads, const AttentionContext& contex
 
 void RkdeOptions::visit(FieldList& fields) {
   DensityOptions::visit(fields);
+  fields.add_enum(
+      "form", form, {"literature", "released"}, robust_form,
+      "distance of a key from the density: as in the literature, or with the other sign, "
+      "as in the public code");
   fields.add("num_iterations", num_iterations, "how often weights are computed from the last ones",
              at_least(0));
   fields.add_enum("loss", loss, {"huber", "hampel"}, robust_loss,

@@ -11,6 +11,11 @@
 // gives as a logsumexp, in O(N) memory and with its gradient. With `prefix` each point is judged
 // once, among the points up to it: all sums over l run over l <= j, and w^T G w is a running sum
 // of 2 w_j (G w)_j - w_j^2. So no weight depends on later points.
+//
+// The code released with robust transformers (Han et al., NeurIPS 2023) adds where the distance
+// subtracts, d_j^2 = 1 + (G w)_j / W + w^T G w / W^2: points in the crowd count less, not outliers.
+// Such a d is above 1, so with the usual thresholds Hampel's weights are all equal. Between
+// iterations it averages weights over sequences and heads. RobustForm::kReleased is that.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -20,13 +25,20 @@
 
 namespace elliptical::nn {
 
-/// Huber: psi(d) = min(1, a / d). Hampel: the same up to 2a, then down to 0 at 3a; at least 0.01.
+/// Huber: psi(d) = min(1, a / d). Hampel: the same up to 2a, then down to 0 at 3a; at least 0.01,
+/// in the released form only from 3a on.
 enum class RobustLoss { kHuber, kHampel };
 std::string to_string(RobustLoss loss);
 RobustLoss robust_loss(const std::string& name);
 
+/// The distance as in the literature, or as in the released code (above).
+enum class RobustForm { kLiterature, kReleased };
+std::string to_string(RobustForm form);
+RobustForm robust_form(const std::string& name);
+
 struct RobustWeightOptions {
   double kernel_scale = 1.0;  ///< s
+  RobustForm form = RobustForm::kLiterature;
   RobustLoss loss = RobustLoss::kHuber;
   double threshold = 0.2;  ///< a
   int64_t num_iterations = 1;
