@@ -24,6 +24,16 @@ struct FanSize {
 constexpr std::array kFanSizes = {FanSize{"tiny", 192, 12, 4}, FanSize{"small", 384, 12, 8},
                                   FanSize{"base", 448, 18, 8}, FanSize{"large", 480, 24, 10}};
 
+/// Channels behind each convolution of the stem: doubled up to C, but with patches of 4 the
+/// published stem goes from C / 4 to C at once.
+std::vector<int64_t> stem_channels(const FanOptions& options) {
+  const int64_t C = options.dim;
+  if (options.patch_size == 4) return {C / 4, C};
+  std::vector<int64_t> channels;
+  for (int64_t P = options.patch_size; P > 1; P /= 2) channels.push_back(C * 2 / P);
+  return channels;
+}
+
 void check(const FanOptions& options) {
   const int64_t P = options.patch_size;
   if (!std::has_single_bit(static_cast<uint64_t>(P))) {
@@ -31,9 +41,11 @@ void check(const FanOptions& options) {
                       std::to_string(P));
   }
   check_patches(options.image_size, P);
-  if (options.dim % (P / 2) != 0) {
-    throw ConfigError("model: dim must be a multiple of patch_size / 2 = " + std::to_string(P / 2) +
-                      " for the stem, got " + std::to_string(options.dim));
+  const int64_t divisor = P == 4 ? 4 : P / 2;  // of stem_channels
+  if (options.dim % divisor != 0) {
+    throw ConfigError("model: dim must be a multiple of " + std::to_string(divisor) +
+                      " for the stem of patches of " + std::to_string(P) + ", got " +
+                      std::to_string(options.dim));
   }
 }
 
@@ -67,7 +79,9 @@ void FanOptions::visit(FieldList& fields) {
              "height and width of the pixels that one token stands for: 2 to the number of "
              "convolutions in the stem",
              at_least(2));
-  fields.add("dim", dim, "width C of the tokens, a multiple of patch_size / 2", at_least(1));
+  fields.add("dim", dim,
+             "width C of the tokens, a multiple of patch_size / 2, of 4 at patch_size 4",
+             at_least(1));
   fields.add("num_layers", num_layers, "blocks", at_least(1));
   fields.add("num_heads", num_heads, "heads per layer; they share the width", at_least(1));
   fields.add("feedforward_ratio", feedforward_ratio, "width inside a feed-forward layer / dim",
@@ -94,10 +108,9 @@ Fan::Fan(const FanOptions& chosen, int64_t num_classes)
   auto patch_embed = register_module("patch_embed", std::make_shared<torch::nn::Module>());
   auto proj = patch_embed->register_module("proj", std::make_shared<torch::nn::Module>());
   int64_t channels = 3;
-  const int64_t num_convolutions = std::countr_zero(static_cast<uint64_t>(options_.patch_size));
-  for (int64_t i = 0; i < num_convolutions; ++i) {  // 0, 2, 4, 6: activations in between count
-    auto pair = proj->register_module(std::to_string(2 * i), std::make_shared<torch::nn::Module>());
-    const int64_t wider = C >> (num_convolutions - 1 - i);
+  for (const int64_t wider : stem_channels(options_)) {  // 0, 2, 4, 6: activations between count
+    auto pair = proj->register_module(std::to_string(2 * stem_.size()),
+                                      std::make_shared<torch::nn::Module>());
     stem_.push_back(pair->register_module(
         "0", std::make_shared<nn::Convolution>(
                  channels, wider, 3,

@@ -10,7 +10,8 @@
 //   logits = head(norm(class blocks([cls; x]))_cls)
 //
 // 7,319,920 parameters in FAN-T. Queries, keys and values come from one product, in the order of
-// the published q and kv maps. Stochastic depth is the same in all blocks.
+// the published q and kv maps. Stochastic depth is the same in all blocks. The stem widens by 2
+// from one convolution to the next; that of patches of 4 goes from C / 4 to C, as published.
 #pragma once
 
 #include "elliptical/models/image_model.h"

@@ -43,6 +43,9 @@ void ImageModel::initialize(uint64_t seed) {
   const at::NoGradGuard no_grad;
   const RandomKey weights = RandomKey(seed).derive("weights");
   auto parameters = named_parameters();
+  const auto is_uniform = [this](const at::Tensor& weight) {
+    return weight.dim() == 4 || (weight.dim() == 2 && has_uniform_matrices());
+  };
   for (auto& item : parameters) {
     const std::string& name = item.key();
     at::Tensor& parameter = item.value();
@@ -51,13 +54,13 @@ void ImageModel::initialize(uint64_t seed) {
     const std::string last = name.substr(name.rfind('.') + 1);
     if (last == "weight" && parameter.dim() == 1) {
       parameter.fill_(1.0);
-    } else if ((last == "weight" && parameter.dim() == 2) || last == "cls_token" ||
-               last == "dist_token" || last == "pos_embed") {
+    } else if ((last == "weight" && parameter.dim() == 2 && !is_uniform(parameter)) ||
+               last == "cls_token" || last == "dist_token" || last == "pos_embed") {
       nn::fill_normal(parameter, 0.0, kInitialStd, key);
     } else if (last == "weight" || last == "bias") {
       const at::Tensor* weight =
           parameters.find(name.substr(0, name.size() - last.size()) + "weight");
-      if (weight != nullptr && weight->dim() == 4) {
+      if (weight != nullptr && is_uniform(*weight)) {
         const auto num_inputs = static_cast<double>(weight->numel() / weight->size(0));
         nn::fill_uniform(parameter, 1.0 / std::sqrt(num_inputs), key);
       } else {

@@ -51,8 +51,8 @@ class ImageModel : public torch::nn::Module {
   }
 
   /// Every parameter as a function of the seed and its name: matrices, tokens and positions
-  /// N(0, 0.02^2), convolutions uniform up to 1 / sqrt(inputs of an output), biases 0, norms 1 and
-  /// 0. What else there is keeps the value it was made with.
+  /// N(0, 0.02^2), convolutions with their biases uniform up to 1 / sqrt(inputs of an output),
+  /// other biases 0, norms 1 and 0. What else there is keeps the value it was made with.
   void initialize(uint64_t seed);
 
   /// Facts for records: model, attention and its labels.
@@ -74,6 +74,8 @@ class ImageModel : public torch::nn::Module {
   virtual std::map<std::string, LabelValue> own_labels() const { return {}; }
   /// The attention of the last layer: the first one has no metric.
   virtual const nn::Attention& last_attention() const = 0;
+  /// Whether linear layers, too, start uniform up to 1 / sqrt(inputs), as torch leaves them.
+  virtual bool has_uniform_matrices() const { return false; }
   /// First values that are not the common ones; true where it set them.
   virtual bool initialize_parameter(const std::string&, at::Tensor&, RandomKey) { return false; }
 

@@ -13,7 +13,8 @@
 //
 // 8,646,376 parameters in RVT-Ti. The starred models have attention.name = "rvt" with
 // normalize_keys = false and gated_layers = 10 (tiny) or 5. The first block of a stage has no
-// metric: tokens of the stage before are other tokens.
+// metric: tokens of the stage before are other tokens. Linear layers start as torch leaves them:
+// the public code sets the norms alone.
 #pragma once
 
 #include "elliptical/models/image_model.h"
@@ -49,6 +50,7 @@ class Rvt : public ImageModel {
   const nn::Attention& last_attention() const override {
     return stages_.back().back()->attention();
   }
+  bool has_uniform_matrices() const override { return true; }
 
  private:
   at::Tensor stem(const at::Tensor& pixels, bool training) const;

@@ -57,6 +57,13 @@ TEST(Fan, HasThePublishedSizes) {
   EXPECT_EQ(size({"size=small"}), 28345336);
   EXPECT_EQ(size({"size=base"}), 54350320);
   EXPECT_EQ(size({"size=large"}), 80574100);
+  // For 10 classes and patches of 4, as the public code has it.
+  EXPECT_EQ(models::make_image_model(
+                image_model_options("fan", {"image_size=32", "patch_size=4", "dim=64",
+                                            "num_layers=4", "num_heads=4"}),
+                10)
+                ->num_parameters(),
+            356202);
 }
 
 TEST(Fan, PartsHaveTheirSizes) {
@@ -75,11 +82,23 @@ TEST(Fan, SmallPatchesHaveShorterStems) {
     stir_parameters(*model);
     EXPECT_EQ(evaluate(*model, some_pixels(2, 32)).sizes(), (at::IntArrayRef{2, 5}));
   }
-  // Two convolutions, 3 -> 8 -> 16, and their norms.
-  const auto parameters = make_image_model("fan", small_fan({"patch_size=4"}))->named_parameters();
-  EXPECT_EQ(parameters["patch_embed.proj.0.0.weight"].sizes(), (at::IntArrayRef{8, 3, 3, 3}));
-  EXPECT_EQ(parameters["patch_embed.proj.2.0.weight"].sizes(), (at::IntArrayRef{16, 8, 3, 3}));
-  EXPECT_FALSE(parameters.contains("patch_embed.proj.4.0.weight"));
+}
+
+// So that public weights fit: C / 4 -> C with patches of 4, C / 4 -> C / 2 -> C with patches of 8.
+TEST(Fan, StemsWidenAsPublished) {
+  const auto widths = [](const char* patch) {
+    const auto parameters = make_image_model("fan", small_fan({patch}))->named_parameters();
+    std::vector<int64_t> widths;
+    for (int64_t i = 0;; i += 2) {
+      const at::Tensor* weight =
+          parameters.find("patch_embed.proj." + std::to_string(i) + ".0.weight");
+      if (weight == nullptr) return widths;
+      widths.push_back(weight->size(0));
+    }
+  };
+  EXPECT_EQ(widths("patch_size=4"), (std::vector<int64_t>{4, 16}));
+  EXPECT_EQ(widths("patch_size=8"), (std::vector<int64_t>{4, 8, 16}));
+  EXPECT_EQ(widths("patch_size=16"), (std::vector<int64_t>{2, 4, 8, 16}));
 }
 
 TEST(Fan, EveryParameterLearns) {
@@ -218,7 +237,10 @@ TEST(Fan, RefusesWhatMakesNoSense) {
       "model: image_size must be a multiple of patch_size, got image_size = 100, patch_size = "
       "16");
   EXPECT_EQ(error_message<ConfigError>([] { make_image_model("fan", {"dim=12"}); }),
-            "model: dim must be a multiple of patch_size / 2 = 8 for the stem, got 12");
+            "model: dim must be a multiple of 8 for the stem of patches of 16, got 12");
+  EXPECT_EQ(error_message<ConfigError>(
+                [] { make_image_model("fan", {"dim=6", "patch_size=4", "num_heads=2"}); }),
+            "model: dim must be a multiple of 4 for the stem of patches of 4, got 6");
   EXPECT_EQ(error_message<ConfigError>([] { make_image_model("fan", {"patch_size=12"}); }),
             "model: patch_size must be a power of 2 for the stem, got 12");
 }

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <cmath>
+
 #include "elliptical/base/errors.h"
 #include "tests/support/error_message.h"
 #include "tests/support/small_image_model.h"
@@ -50,6 +52,31 @@ TEST(Rvt, HasThePublishedSizes) {
   EXPECT_EQ(num_parameters("rvt", starred("size=small", "attention.gated_layers=5")), 23300872);
   EXPECT_EQ(num_parameters("rvt", starred("size=base", "attention.gated_layers=5")), 88528744);
   EXPECT_EQ(num_parameters("rvt", starred("size=base", "attention.gated_layers=12")), 91755688);
+}
+
+// The public code sets the norms and leaves everything else to torch.
+TEST(Rvt, LinearLayersStartAsTorchLeavesThem) {
+  for (const char* mlp : {"conv_feedforward=true", "conv_feedforward=false"}) {
+    const auto model = make_image_model("rvt", small_rvt({"dims=[64,128]", mlp}));
+    model->initialize(3);
+    const auto parameters = model->named_parameters();
+    int64_t num_matrices = 0;
+    for (const auto& item : parameters) {
+      const std::string& name = item.key();
+      const at::Tensor& weight = item.value();
+      if (!name.ends_with(".weight") || weight.dim() < 2) continue;
+      num_matrices += weight.dim() == 2;
+      const double bound = 1.0 / std::sqrt(static_cast<double>(weight[0].numel()));
+      const double largest = weight.abs().max().item<double>();
+      EXPECT_LE(largest, bound) << name;
+      EXPECT_GE(largest, 0.9 * bound) << name;
+      const at::Tensor* bias = parameters.find(name.substr(0, name.size() - 6) + "bias");
+      if (bias == nullptr) continue;
+      EXPECT_LE(bias->abs().max().item<double>(), bound) << name;
+      EXPECT_GT(bias->abs().max().item<double>(), 0.0) << name;
+    }
+    EXPECT_GE(num_matrices, 9) << mlp;  // two of each attention, and the head
+  }
 }
 
 TEST(Rvt, TokensFollowTheStem) {
