@@ -25,7 +25,7 @@ int attack(const Arguments& arguments) {
   std::string format = "table", split, batch_size, max_pictures;
   int64_t step = -1, seed = 1;
   int threads = 0;
-  Weights weights = Weights::kTrained;
+  std::optional<run::Weights> weights;
   app.add_option("RUN", folder, "folder of a run that classifies pictures")->required();
   app.add_option("--attack", words.attacks, "names, a,b,c (elliptical list attacks)")->required();
   app.add_option("--eps", words.eps, "largest change of a number: 1/255,0.01")->required();

@@ -29,7 +29,7 @@ int eval(const Arguments& arguments) {
   std::string format = "table";
   int64_t step = -1;
   int threads = 0;
-  Weights weights = Weights::kTrained;
+  std::optional<run::Weights> weights;
   std::vector<Shorthand> shorthands = {
       {"--split", "split", "part of the data: train, valid, test", ""},
       {"--swap", "swap_rate", "rate of swapped words, 0.025 in the paper", ""},

@@ -40,6 +40,7 @@ run::RunOptions read_recipe_options(const RecipeArguments& arguments) {
     tasks::find_task(options.task.name()).shrink(options.task.options());
   }
   apply_overrides(arguments.assignments, fields_of(options));
+  run::check(options.train);
   return options;
 }
 
@@ -49,25 +50,24 @@ std::unique_ptr<tasks::Task> make_task(const run::RunOptions& options, tasks::Ta
       .make(copy.task.options(), static_cast<uint64_t>(copy.seed), use);
 }
 
-void add_weights(CLI::App& app, Weights& weights) {
+void add_weights(CLI::App& app, std::optional<run::Weights>& weights) {
   app.add_option_function<std::string>(
          "--weights",
-         [&weights](const std::string& name) {
-           weights = name == "ema" ? Weights::kAverage : Weights::kTrained;
-         },
-         "trained, or ema: their moving average (train.ema_decay)")
+         [&weights](const std::string& name) { weights = run::weights_from_string(name); },
+         "trained, or ema: their moving average (train.ema_decay); as train.eval_weights unless "
+         "said")
       ->check(one_of({"trained", "ema"}));
 }
 
 LoadedRun load_run(const std::filesystem::path& folder,
                    int64_t step,
                    const run::LoopHooks& hooks,
-                   Weights weights) {
+                   std::optional<run::Weights> weights) {
   LoadedRun loaded;
-  loaded.weights = weights;
   loaded.paths = run::find_run(folder);
   run::read_config(loaded.paths, loaded.options);
-  const bool average = weights == Weights::kAverage;
+  loaded.weights = weights.value_or(loaded.options.train.eval_weights);
+  const bool average = loaded.weights == run::Weights::kAverage;
   if (average && loaded.options.train.ema_decay == 0) {
     throw RunError(folder.string() +
                    ": train.ema_decay must be above 0 for an average of its weights, is 0 (leave "
@@ -98,7 +98,10 @@ LoadedRun load_run(const std::filesystem::path& folder,
 run::Labels loaded_labels(const LoadedRun& loaded, const std::string& source) {
   run::Labels labels =
       run::run_labels(loaded.paths, loaded.options, *loaded.task, loaded.step, source);
-  if (loaded.weights == Weights::kAverage) labels["weights"] = std::string("ema");
+  // Other weights than those that the run is measured by are another model.
+  if (loaded.weights != loaded.options.train.eval_weights) {
+    labels["weights"] = std::string(to_string(loaded.weights));
+  }
   return labels;
 }
 

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,11 +39,8 @@ run::RunOptions read_recipe_options(const RecipeArguments& arguments);
 
 std::unique_ptr<tasks::Task> make_task(const run::RunOptions& options, tasks::TaskUse use);
 
-/// Which of the weights of a checkpoint.
-enum class Weights { kTrained, kAverage };
-
-/// `--weights`: trained or ema.
-void add_weights(CLI::App& app, Weights& weights);
+/// `--weights`: trained or ema; nothing where it is not given.
+void add_weights(CLI::App& app, std::optional<run::Weights>& weights);
 
 /// A finished or running run, ready to be evaluated.
 struct LoadedRun {
@@ -50,15 +48,15 @@ struct LoadedRun {
   run::RunOptions options;
   std::unique_ptr<tasks::Task> task;
   int64_t step = 0;
-  Weights weights = Weights::kTrained;
+  run::Weights weights = run::Weights::kTrained;
 };
 
-/// `step` -1: the newest checkpoint that can be used. RunError where there is no average and one is
-/// asked for.
+/// `step` -1: the newest checkpoint that can be used. Without `weights` those that the run is
+/// measured by (train.eval_weights). RunError where there is no average and one is asked for.
 LoadedRun load_run(const std::filesystem::path& folder,
                    int64_t step,
                    const run::LoopHooks& hooks,
-                   Weights weights = Weights::kTrained);
+                   std::optional<run::Weights> weights = std::nullopt);
 
 /// What every record of a measurement carries; `source`: "eval", "attack".
 run::Labels loaded_labels(const LoadedRun& loaded, const std::string& source);

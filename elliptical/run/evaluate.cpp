@@ -17,15 +17,19 @@ Labels run_labels(const RunPaths& paths,
                   const std::string& source) {
   LabelValue name = options.name;
   if (options.name.empty()) {
-    const Labels labels = task.labels();
-    const auto attention = labels.find("attention");
-    name = attention != labels.end() ? attention->second : LabelValue(paths.name());
+    const Labels model = task.labels();
+    const auto attention = model.find("attention");
+    name = attention != model.end() ? attention->second : LabelValue(paths.name());
   }
-  return {{"name", name},
-          {"run", paths.name()},
-          {"seed", options.seed},
-          {"source", source},
-          {"step", step}};
+  Labels labels{{"name", name},
+                {"run", paths.name()},
+                {"seed", options.seed},
+                {"source", source},
+                {"step", step}};
+  if (options.train.eval_weights != Weights::kTrained) {
+    labels["eval_weights"] = std::string(to_string(options.train.eval_weights));
+  }
+  return labels;
 }
 
 std::optional<std::vector<Record>> evaluate(tasks::Task& task,

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "elliptical/base/errors.h"
+
 namespace elliptical::run {
 
 std::string_view to_string(ScheduleShape shape) {
@@ -16,6 +18,14 @@ std::string_view to_string(DecayRule rule) { return rule == DecayRule::kAll ? "a
 
 std::string_view to_string(MetricOrder order) {
   return order == MetricOrder::kLowest ? "lowest" : "highest";
+}
+
+std::string_view to_string(Weights weights) {
+  return weights == Weights::kTrained ? "trained" : "ema";
+}
+
+Weights weights_from_string(const std::string& name) {
+  return name == "ema" ? Weights::kAverage : Weights::kTrained;
 }
 
 std::string_view to_string(SaveErrorPolicy policy) {
@@ -48,6 +58,8 @@ void ScheduleOptions::visit(FieldList& fields) {
   fields.add("warmup_start", warmup_start,
              "rate of the first step of the warm-up; absent: peak / warmup_steps", at_least(0));
   fields.add("min_ratio", min_ratio, "where the cosine ends, as a part of the peak", between(0, 1));
+  fields.add("cooldown_steps", cooldown_steps,
+             "steps at the end that keep the rate where the cosine ends", at_least(0));
   fields.add("interval", interval, "steps between changes of the rate, an epoch for instance",
              at_least(1));
   fields.add("lag", lag, "steps that the schedule is behind", at_least(0));
@@ -72,6 +84,9 @@ void TrainOptions::visit(FieldList& fields) {
   fields.add("ema_decay", ema_decay,
              "decay per step of a moving average of all weights, kept beside them; 0: none",
              below(0, 1));
+  fields.add_enum(
+      "eval_weights", eval_weights, {"trained", "ema"}, weights_from_string,
+      "what is measured unless a command says --weights: trained, or ema, that average");
   fields.add_enum(
       "on_save_error", on_save_error, {"stop", "continue"},
       [](const std::string& name) {
@@ -112,9 +127,16 @@ double learning_rate(const OptimizerOptions& optimizer,
            (peak - *schedule.warmup_start) * static_cast<double>(step) / length;
   }
   if (schedule.shape == ScheduleShape::kConstant) return peak;
-  const double part = static_cast<double>(step) / static_cast<double>(std::max<int64_t>(steps, 1));
+  const int64_t length = std::max<int64_t>(steps - schedule.cooldown_steps, 1);
+  const double part = static_cast<double>(step) / static_cast<double>(length);
   const double cosine = 0.5 * (1.0 + std::cos(std::numbers::pi * std::min(part, 1.0)));
   return peak * (schedule.min_ratio + (1.0 - schedule.min_ratio) * cosine);
+}
+
+void check(const TrainOptions& options) {
+  if (options.eval_weights != Weights::kAverage || options.ema_decay > 0) return;
+  throw ConfigError(
+      "train: ema_decay must be above 0 with eval_weights = \"ema\", got 0 (0.9999, for instance)");
 }
 
 void shrink(RunOptions& options) {
@@ -124,6 +146,7 @@ void shrink(RunOptions& options) {
   train.eval_interval = std::min<int64_t>(train.eval_interval, 2);
   train.checkpoint_interval = std::min<int64_t>(train.checkpoint_interval, 2);
   options.schedule.warmup_steps = std::min<int64_t>(options.schedule.warmup_steps, 2);
+  options.schedule.cooldown_steps = std::min<int64_t>(options.schedule.cooldown_steps, 1);
   options.schedule.interval = std::min<int64_t>(options.schedule.interval, 2);
   options.schedule.lag = std::min<int64_t>(options.schedule.lag, 2);
 }

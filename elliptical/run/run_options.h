@@ -39,6 +39,7 @@ struct ScheduleOptions {
   int64_t warmup_steps = 2000;
   std::optional<double> warmup_start;  ///< absent: the warm-up ends with its last step
   double min_ratio = 0.0;
+  int64_t cooldown_steps = 0;
   int64_t interval = 1;  ///< an epoch where the rate is one number for each epoch
   int64_t lag = 0;
   void visit(FieldList& fields);
@@ -50,6 +51,11 @@ std::string_view to_string(MetricOrder order);
 enum class SaveErrorPolicy { kStop, kContinue };
 std::string_view to_string(SaveErrorPolicy policy);
 
+/// Which weights of a run measurements are of.
+enum class Weights { kTrained, kAverage };
+std::string_view to_string(Weights weights);  ///< "trained", "ema"
+Weights weights_from_string(const std::string& name);
+
 struct TrainOptions {
   int64_t steps = 1000;
   int64_t log_interval = 10;
@@ -59,6 +65,7 @@ struct TrainOptions {
   std::string best_metric;  ///< empty: none is kept for being best
   MetricOrder best_order = MetricOrder::kLowest;
   double ema_decay = 0.0;  ///< 0: no average is kept
+  Weights eval_weights = Weights::kTrained;
   SaveErrorPolicy on_save_error = SaveErrorPolicy::kStop;
   void visit(FieldList& fields);
 };
@@ -80,12 +87,16 @@ struct RunOptions {
 bool decays(DecayRule rule, std::string_view name, int64_t num_dimensions);
 
 /// The learning rate of update number `step` (from 0), of `steps` in all: linear warm-up, then the
-/// shape. The cosine is a function of the step itself, not of the steps since the warm-up. `step`
-/// counts in whole intervals, less the lag: DeiT's epoch e has the rate of epoch e - 1.
+/// shape. The cosine is a function of the step itself, not of the steps since the warm-up, and ends
+/// where the cool-down starts. `step` counts in whole intervals, less the lag: DeiT's epoch e has
+/// the rate of epoch e - 1.
 double learning_rate(const OptimizerOptions& optimizer,
                      const ScheduleOptions& schedule,
                      int64_t step,
                      int64_t steps);
+
+/// Throws ConfigError when the options contradict each other.
+void check(const TrainOptions& options);
 
 /// Shrinks training to something that ends within seconds; the task shrinks its own options.
 void shrink(RunOptions& options);

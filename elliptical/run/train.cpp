@@ -221,7 +221,10 @@ void Trainer::fail_non_finite(const tasks::Batch& batch, double loss, double nor
 bool Trainer::evaluate_now() {
   const std::unique_ptr<Options> eval_options = task_.make_eval_options();
   const Labels labels = run_labels(job_.paths, options_, task_, step_, kTraining);
+  std::optional<AverageInUse> average;
+  if (options_.train.eval_weights == Weights::kAverage) average.emplace(average_);
   const auto measured = evaluate(task_, *eval_options, labels, job_.hooks);
+  average.reset();
   if (!measured) return false;
   // A process that died between two of these lines may have left some of them.
   std::vector<std::string> present;
@@ -312,6 +315,7 @@ void read_config(const RunPaths& paths, RunOptions& options) {
 }
 
 void train(const TrainJob& job) {
+  check(job.options->train);
   Trainer trainer(job);
   trainer.restore();
   trainer.loop();

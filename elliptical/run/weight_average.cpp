@@ -31,4 +31,13 @@ void WeightAverage::update() {
   }
 }
 
+void WeightAverage::exchange() {
+  for (size_t i = 0; i < average_.size(); ++i) {
+    at::Tensor weights = weights_[i].second.detach();  // shares memory
+    const at::Tensor kept = weights.clone();
+    weights.copy_(average_[i].second);
+    average_[i].second.copy_(kept);
+  }
+}
+
 }  // namespace elliptical::run

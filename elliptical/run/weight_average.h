@@ -21,6 +21,9 @@ class WeightAverage {
   void restart();
   void update();
 
+  /// Exchanges the average with the weights of the model.
+  void exchange();
+
   bool is_kept() const { return decay_ > 0; }
   /// Under the names that the model gives them; shares memory with the average.
   const NamedTensors& state() const { return average_; }
@@ -28,6 +31,18 @@ class WeightAverage {
  private:
   double decay_;
   NamedTensors weights_, average_;
+};
+
+/// The model has the average for its weights while this lives.
+class AverageInUse {
+ public:
+  explicit AverageInUse(WeightAverage& average) : average_(average) { average_.exchange(); }
+  ~AverageInUse() { average_.exchange(); }
+  AverageInUse(const AverageInUse&) = delete;
+  AverageInUse& operator=(const AverageInUse&) = delete;
+
+ private:
+  WeightAverage& average_;
 };
 
 }  // namespace elliptical::run

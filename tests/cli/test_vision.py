@@ -56,6 +56,27 @@ def test_eval_of_the_average(whole):
     assert mean["loss"]["value"] != trained["loss"]["value"]
 
 
+def test_a_run_can_be_measured_by_its_average(whole, tmp_path):
+    run = tmp_path / "run"
+    check(train_command(run, train__steps=8, train__eval_weights="ema"))
+    assert weights(run) == weights(whole) and average(run) == average(whole)
+    own, trained = measured(run), measured(run, "--weights", "trained")
+    assert own["loss"]["eval_weights"] == trained["loss"]["eval_weights"] == "ema"
+    assert "weights" not in own["loss"] and trained["loss"]["weights"] == "trained"
+    assert own["loss"]["value"] == measured(whole, "--weights", "ema")["loss"]["value"]
+    assert trained["loss"]["value"] == measured(whole)["loss"]["value"]
+    arguments = ["--attack", "fgsm", "--eps", "1/255", "--max-pictures", "40"]
+    records = json.loads(check(attack_command(run, *arguments)).stdout)
+    clean = {record["value"] for record in records if record["metric"] == "clean_accuracy"}
+    assert clean == {measured(run, "--split", "valid")["accuracy"]["value"]}
+
+
+def test_average_that_is_measured_must_be_kept(tmp_path):
+    line = last_line(call(train_command(tmp_path / "run", train__ema_decay=0, train__eval_weights="ema")), 2)
+    assert line.startswith("elliptical: train: ema_decay must be above 0 with eval_weights = \"ema\", got 0")
+    assert not (tmp_path / "run").exists()
+
+
 def test_average_that_was_not_kept_is_refused(tmp_path):
     run = tmp_path / "run"
     check(train_command(run, train__steps=1, train__ema_decay=0))

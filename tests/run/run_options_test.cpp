@@ -6,8 +6,10 @@
 #include <cmath>
 
 #include "elliptical/base/config.h"
+#include "elliptical/base/errors.h"
 #include "elliptical/run/train.h"
 #include "tests/run/toy_task.h"
+#include "tests/support/error_message.h"
 
 namespace elliptical::run {
 namespace {
@@ -58,6 +60,33 @@ TEST(Schedule, DeitHasOneRateForEachEpochAndLagsByOne) {
   EXPECT_NEAR(rate(299), 1.0108561680e-5, 0.5e-15);
 }
 
+TEST(Schedule, FanCoolsDownForTenEpochs) {
+  // 200 epochs of 2,502 steps and 10 more at the lowest rate; no lag.
+  constexpr int64_t kEpoch = 2502, kSteps = 210 * kEpoch;
+  const OptimizerOptions optimizer{.learning_rate = 2e-3};
+  const ScheduleOptions schedule{.warmup_steps = 5 * kEpoch,
+                                 .warmup_start = 1e-6,
+                                 .min_ratio = 5e-4,
+                                 .cooldown_steps = 10 * kEpoch,
+                                 .interval = kEpoch};
+  const auto rate = [&](int64_t epoch) {
+    return learning_rate(optimizer, schedule, epoch * kEpoch, kSteps);
+  };
+  EXPECT_NEAR(rate(5), 1e-6 + 0.5 * (2e-3 - 1e-6) * (1 + std::cos(M_PI * 5 / 200)), 1e-18);
+  EXPECT_NEAR(rate(100), 1e-6 + 0.5 * (2e-3 - 1e-6), 1e-18);
+  for (const int64_t epoch : {200, 205, 209}) EXPECT_NEAR(rate(epoch), 1e-6, 1e-18) << epoch;
+  EXPECT_GT(rate(199), 1e-6);
+}
+
+TEST(TrainOptions, AnAverageMustBeKeptToBeMeasured) {
+  TrainOptions options{.ema_decay = 0.9, .eval_weights = Weights::kAverage};
+  check(options);
+  options.ema_decay = 0;
+  EXPECT_EQ(test::error_message<ConfigError>([&] { check(options); }),
+            "train: ema_decay must be above 0 with eval_weights = \"ema\", got 0 (0.9999, for "
+            "instance)");
+}
+
 TEST(DecayRule, MatricesAreNotVectorsBiasesTokensOrPositions) {
   for (const char* name : {"blocks.0.attn.qkv.bias", "cls_token", "dist_token", "pos_embed",
                            "model.pos_embed", "bias"}) {
@@ -74,7 +103,9 @@ TEST(RunOptions, ConfigRoundTrip) {
   options.schedule.shape = ScheduleShape::kConstant;
   options.schedule.warmup_start = 1e-6;
   options.optimizer.decay_rule = DecayRule::kMatrices;
+  options.schedule.cooldown_steps = 3;
   options.train.ema_decay = 0.9;
+  options.train.eval_weights = Weights::kAverage;
   options.train.best_metric = "error";
   options.train.best_order = MetricOrder::kHighest;
   options.train.on_save_error = SaveErrorPolicy::kContinue;

@@ -122,6 +122,57 @@ TEST_F(TrainTest, AverageFollowsTheWeightsOfEachStep) {
   }
 }
 
+TEST_F(TrainTest, MeasuresTheAverageWhereAskedAndTrainsAllTheSame) {
+  RunOptions options = toy_run_options(6);
+  options.train.ema_decay = 0.9;
+  options.train.eval_interval = 2;
+  start("trained", options);
+  options.train.eval_weights = Weights::kAverage;
+  start("ema", options);
+  const auto newest = [&](const char* name) {
+    return *newest_checkpoint(paths(name).checkpoints(), CheckpointPart::kAll, {});
+  };
+  const Checkpoint trained = newest("trained"), average = newest("ema");
+  for (const auto& [name, tensor] : trained.model) {
+    EXPECT_TRUE(tensor.equal(average.model.at(name))) << name;
+    EXPECT_TRUE(trained.average.at(name).equal(average.average.at(name))) << name;
+  }
+
+  const std::unique_ptr<tasks::Task> task = make_toy_task(options);
+  const auto error_of = [&](const auto& weights) {
+    copy_tensors(named_tensors(task->model()), weights, "weights");
+    return evaluate(*task, *task->make_eval_options(), {}, {})->front().value;
+  };
+  const auto last_record = [&](const char* name) {
+    Record last;
+    for (const Record& record : read_records(paths(name).records())) {
+      if (record.metric == "error") last = record;
+    }
+    return last;
+  };
+  EXPECT_EQ(last_record("trained").value, error_of(trained.model));
+  EXPECT_EQ(last_record("ema").value, error_of(trained.average));
+  EXPECT_NE(last_record("ema").value, last_record("trained").value);
+  EXPECT_EQ(last_record("ema").labels.at("eval_weights"), LabelValue(std::string("ema")));
+  EXPECT_FALSE(last_record("trained").labels.contains("eval_weights"));
+}
+
+TEST_F(TrainTest, ADeathInTheMeasurementOfAnAverageLosesNoWeights) {
+  RunOptions options = toy_run_options(6);
+  options.train.ema_decay = 0.9;
+  options.train.eval_interval = 2;
+  options.train.checkpoint_interval = 1;
+  options.train.eval_weights = Weights::kAverage;
+  start("whole", options);
+  toy_hook = [&](const std::string& where, int64_t i) {
+    if (where == "eval" && i == 1) raise(SIGTERM);
+  };
+  EXPECT_THROW(start("stopped", options), Interrupted);
+  toy_hook = nullptr;
+  resume("stopped", options);
+  EXPECT_EQ(state_bytes("stopped"), state_bytes("whole"));
+}
+
 TEST_F(TrainTest, ForkTakesTheAverageOrStartsOne) {
   RunOptions options = toy_run_options(6);
   options.train.ema_decay = 0.9;
