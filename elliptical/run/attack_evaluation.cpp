@@ -11,6 +11,7 @@
 #include "elliptical/base/config.h"
 #include "elliptical/base/errors.h"
 #include "elliptical/base/sha256.h"
+#include "elliptical/nn/attention/metric_source.h"
 #include "elliptical/run/attack_pictures.h"
 #include "elliptical/run/attack_records.h"
 #include "elliptical/run/attack_state.h"
@@ -133,7 +134,10 @@ class AttackLoop {
   attack::LogitsFn logits_of_case(size_t i) {
     tasks::ClassifierPass pass;
     pass.gradient_through_metric = plan_.cases[i].gradient_through_metric;
-    if (!is_strict_) pass.metric_estimator = ops::MetricEstimator::kMedian;
+    if (!is_strict_) {
+      pass.metric_estimator = ops::MetricEstimator::kMedian;
+      pass.metric_low = nn::kReleasedAttackLow;
+    }
     const RandomKey key = RandomKey(static_cast<uint64_t>(plan_.seed))
                               .derive("model")
                               .derive(static_cast<uint64_t>(batch_));

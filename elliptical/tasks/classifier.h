@@ -21,6 +21,8 @@ struct ClassifierPass {
   bool gradient_through_metric = true;
   /// Another estimator than the model was trained with.
   std::optional<ops::MetricEstimator> metric_estimator;
+  /// Another lower end of a random metric.
+  std::optional<double> metric_low;
   RandomKey random{0};  ///< of variants that draw at evaluation
 };
 

@@ -208,6 +208,7 @@ at::Tensor ClassifyImageTask::logits(const at::Tensor& normalized, const Classif
   nn::AttentionContext context;
   context.random = pass.random;
   context.metric_estimator = pass.metric_estimator;
+  context.metric_low = pass.metric_low;
   context.gradient_through_metric = pass.gradient_through_metric;
   return model_->forward(normalized, context);
 }

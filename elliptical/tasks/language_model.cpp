@@ -34,6 +34,7 @@ at::Tensor eval_hidden(models::Lm& model, const Batch& batch, nn::MetricStatisti
   }
   nn::AttentionContext context;
   context.metric_scope = set.metric_scope();
+  context.metric_low = set.metric_low();
   context.metric_statistics = &statistics;
   return model.forward(batch.input, context);
 }

@@ -88,6 +88,12 @@ LmEvalSet::LmEvalSet(const data::Corpus& corpus,
   }
 }
 
+std::optional<double> LmEvalSet::metric_low() const {
+  const bool as_released =
+      options_.swap_rate > 0.0 && options_.swap_profile == data::SwapProfile::kPublished;
+  return as_released ? std::optional(nn::kReleasedAttackLow) : std::nullopt;
+}
+
 void LmEvalSet::swap_words(const data::Corpus& corpus) {
   const data::WordSwapOptions swap{.rate = options_.swap_rate,
                                    .seed = static_cast<uint64_t>(options_.swap_seed),

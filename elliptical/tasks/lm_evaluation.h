@@ -60,6 +60,8 @@ class LmEvalSet : public EvalSet {
   /// 1 where a token of the stream was swapped; empty without damage.
   const std::vector<uint8_t>& swapped() const { return swapped_; }
   std::optional<ops::MetricScope> metric_scope() const { return options_.metric_scope; }
+  /// Of a random metric, where text is damaged as in the released code.
+  std::optional<double> metric_low() const;
   int64_t num_blocks() const { return options_.blocks; }
   /// Which of the equal parts of the text (`num_blocks`) a place in the stream belongs to.
   int64_t block_of(int64_t place) const {

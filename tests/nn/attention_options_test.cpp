@@ -10,6 +10,7 @@
 #include "elliptical/nn/attention/elliptical.h"
 #include "tests/support/attention_stack.h"
 #include "tests/support/attention_variants.h"
+#include "tests/support/golden_heads.h"
 
 namespace elliptical::nn {
 namespace {
@@ -61,6 +62,8 @@ TEST(AttentionOptions, EachHasAnEffect) {
       {{}, {"scale_logits=false"}},
       {{"metric.estimator=quotient"}, {"metric.attenuation=0.1"}},
       {{"metric.estimator=consistent"}, {"metric.step=2"}},
+      {{"metric.estimator=consistent"}, {"metric.points=keys"}},
+      {{"metric.estimator=jacobian"}, {"metric.points=keys"}},
       {{"metric.estimator=jacobian"}, {"metric.query_stride=3"}},
       {{"metric.estimator=random"}, {"metric.low=0.3"}},
       {{"metric.estimator=random_fixed"}, {"metric.low=0.3"}},
@@ -74,6 +77,53 @@ TEST(AttentionOptions, EachHasAnEffect) {
                            output(elliptical_options(join(start, change)))))
         << change[0];
   }
+}
+
+// The paper's estimator is a mean over keys; the public code shifts queries.
+TEST(AttentionOptions, PointsAreWhereTheOutputIsVaried) {
+  const auto heads = support::golden_heads();
+  const auto s = [&](const at::Tensor& points, ops::MetricEstimator estimator) {
+    return ops::metric({.v = heads.v, .q = points, .k = heads.k},
+                       {.estimator = estimator, .scaling = ops::MetricScaling::kNone});
+  };
+  for (const auto estimator :
+       {ops::MetricEstimator::kConsistent, ops::MetricEstimator::kJacobian}) {
+    for (const MetricPoints points : {MetricPoints::kQueries, MetricPoints::kKeys}) {
+      EllipticalOptions options;
+      options.metric.estimator = estimator;
+      options.metric.scaling = ops::MetricScaling::kNone;
+      options.metric.points = points;
+      Trace trace;
+      AttentionContext context;
+      context.trace = &trace;
+      context.previous_q = heads.q;
+      context.previous_v = support::golden_previous_v();
+      make_elliptical_mixer(options, support::golden_shape(false))->mix(heads, context, nullptr);
+      const at::Tensor& where = points == MetricPoints::kKeys ? heads.k : heads.q;
+      EXPECT_TRUE(at::equal(trace.tensors.at("layers.0.metric"), s(where, estimator)));
+    }
+  }
+  EXPECT_FALSE(at::allclose(s(heads.k, ops::MetricEstimator::kConsistent),
+                            s(heads.q, ops::MetricEstimator::kConsistent), 1e-2));
+}
+
+// The released code for attacks draws a random metric from [0.3, 1), that for training from [0, 1).
+TEST(AttentionOptions, APassCanRaiseTheLowerEndOfARandomMetric) {
+  const auto metric = [](const char* estimator, std::optional<double> low) {
+    const AttentionStack stack(
+        elliptical_options({std::string("metric.estimator=") + estimator, "metric.scaling=none"}),
+        kTwoSided);
+    Trace trace;
+    AttentionContext context;
+    context.metric_low = low;
+    context.trace = &trace;
+    stack.forward(wave({2, 7, kTwoSided.dim}), context);
+    return trace.tensors.at("layers.1.metric");
+  };
+  const at::Tensor trained = metric("random", {}), attacked = metric("random", 0.3);
+  EXPECT_LT(trained.min().item<double>(), 0.3);
+  EXPECT_TRUE(at::allclose(attacked, 0.3 + 0.7 * trained));
+  EXPECT_TRUE(at::equal(metric("random_fixed", {}), metric("random_fixed", 0.3)));
 }
 
 TEST(AttentionOptions, EveryEstimatorDiffers) {

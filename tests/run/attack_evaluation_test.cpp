@@ -296,6 +296,7 @@ TEST_F(AttackEvaluation, ThePublishedProfileIsAsReleased) {
   std::set<std::string> estimators;
   at::Tensor last;
   task_.hook = [&](const at::Tensor& x, const tasks::ClassifierPass& pass) {
+    EXPECT_EQ(pass.metric_low, 0.3);  // of a random metric
     estimators.insert(pass.metric_estimator ? std::string(to_string(*pass.metric_estimator)) : "");
     EXPECT_FALSE(pass.gradient_through_metric);
     last = x.detach().clone();

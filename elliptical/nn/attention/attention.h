@@ -45,9 +45,11 @@ struct AttentionContext {
   std::optional<int64_t> num_kept;
   RandomKey random{0};  ///< of this pass: dropout, random controls
   /// These override what the model was trained with: the scope of the metric, its estimator (of a
-  /// metric that reads tokens), and whether gradients flow through it.
+  /// metric that reads tokens), the lower end of a random one, and whether gradients flow through
+  /// it.
   std::optional<ops::MetricScope> metric_scope;
   std::optional<ops::MetricEstimator> metric_estimator;
+  std::optional<double> metric_low;
   std::optional<bool> gradient_through_metric;
 
   int64_t layer = 0;  ///< index of the attention layer that runs

@@ -21,6 +21,11 @@ struct MetricState : MixerState {
   at::Tensor row;  ///< (B, H, 1, D)
 };
 
+/// Estimators that vary the attention output around some points.
+bool varies_output(MetricEstimator estimator) {
+  return estimator == MetricEstimator::kConsistent || estimator == MetricEstimator::kJacobian;
+}
+
 void check(const MetricSourceOptions& options, const AttentionShape& shape, MetricScope scope) {
   const MetricEstimator estimator = options.metric.estimator;
   if (shape.is_causal && scope == MetricScope::kSequence && reads_tokens(estimator) &&
@@ -90,7 +95,8 @@ at::Tensor MetricSource::of_sequence(const HeadMixer::Heads& heads,
       .is_causal = context.is_causal,
       .scale = logit_scale_,
       .query_stride = from.query_stride,
-      .low = from.low,
+      .low =
+          estimator == MetricEstimator::kRandom ? context.metric_low.value_or(from.low) : from.low,
       .seed = from.seed,
       .value = from.value.value_or(1.0),
       .lengths = context.key_lengths};
@@ -100,7 +106,8 @@ at::Tensor MetricSource::of_sequence(const HeadMixer::Heads& heads,
   if (estimator == MetricEstimator::kRandom) {
     call.generator = at::detail::createCPUGenerator(context.seed("metric"));
   }
-  ops::MetricInputs inputs{.v = heads.v_new, .q = heads.q, .k = heads.k};
+  const bool at_keys = varies_output(estimator) && from.points == MetricPoints::kKeys;
+  ops::MetricInputs inputs{.v = heads.v_new, .q = at_keys ? heads.k : heads.q, .k = heads.k};
   if (reads_tokens(estimator)) {
     inputs.v_prev = context.previous_v;
     inputs.q_prev = context.previous_q;
@@ -155,12 +162,14 @@ std::optional<std::string> MetricSource::why_no_streaming() const {
 std::map<std::string, LabelValue> MetricSource::labels() const {
   const MetricFields& metric = options_.metric;
   const bool reads = reads_tokens(metric.estimator);
-  return {
+  std::map<std::string, LabelValue> labels{
       {"leaks_future", is_causal_ && reads && scope_ == MetricScope::kSequence},
       {"metric_estimator", std::string(to_string(metric.estimator))},
       {"metric_gradient", std::string(options_.gradient_through_metric ? "through" : "detached")},
       {"metric_scaling", std::string(ops::to_string(metric.scaling))},
       {"metric_scope", std::string(to_string(scope_))}};
+  if (varies_output(metric.estimator)) labels["metric_points"] = to_string(metric.points);
+  return labels;
 }
 
 }  // namespace elliptical::nn

@@ -12,6 +12,11 @@
 
 namespace elliptical::nn {
 
+/// Where the estimators consistent and jacobian vary the attention output, a function of its query:
+/// around the queries, or around the keys, as the paper writes it.
+enum class MetricPoints { kQueries, kKeys };
+std::string to_string(MetricPoints points);
+
 /// The metric: what ops::MetricOptions has, as a recipe says it. Which fields there are depends on
 /// the estimator.
 struct MetricFields {
@@ -20,6 +25,7 @@ struct MetricFields {
   ops::MetricScaling scaling = ops::MetricScaling::kMax;
   double delta = 1.0;
   double attenuation = 0.5;
+  MetricPoints points = MetricPoints::kQueries;
   std::optional<double> step;
   int64_t query_stride = 16;
   double low = 0.0;
@@ -43,6 +49,10 @@ struct DistanceOptions : MetricSourceOptions {
 
   void visit_distance(FieldList& fields);
 };
+
+/// Lower end of a random metric in the released code for attacks and swapped words; it trains with
+/// 0.
+inline constexpr double kReleasedAttackLow = 0.3;
 
 /// Adds a choice between prefix, sequence and, where there is none, what suits the model.
 void add_scope(FieldList& fields, std::optional<ops::MetricScope>& scope, const char* help);

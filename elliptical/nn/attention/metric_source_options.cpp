@@ -7,12 +7,26 @@ namespace {
 using ops::MetricEstimator;
 using ops::MetricScope;
 
+void add_points(FieldList& fields, MetricPoints& points) {
+  fields.add_enum(
+      "points", points, {"queries", "keys"},
+      [](const std::string& name) {
+        return name == "queries" ? MetricPoints::kQueries : MetricPoints::kKeys;
+      },
+      "where the attention output is varied: queries, as in the public code, or keys, as in the "
+      "paper");
+}
+
 bool scales_rows(MetricEstimator estimator) {
   return reads_tokens(estimator) || estimator == MetricEstimator::kRandom ||
          estimator == MetricEstimator::kRandomFixed;
 }
 
 }  // namespace
+
+std::string to_string(MetricPoints points) {
+  return points == MetricPoints::kQueries ? "queries" : "keys";
+}
 
 bool reads_tokens(MetricEstimator estimator) {
   switch (estimator) {
@@ -70,9 +84,11 @@ void MetricFields::visit(FieldList& fields) {
       fields.add("attenuation", attenuation, "added to the change of the queries", above(0));
       break;
     case MetricEstimator::kConsistent:
+      add_points(fields, points);
       fields.add("step", step, "of the central difference; 0.5 / sqrt(D) when absent", above(0));
       break;
     case MetricEstimator::kJacobian:
+      add_points(fields, points);
       fields.add("query_stride", query_stride, "every how many queries it is evaluated",
                  at_least(1));
       break;
