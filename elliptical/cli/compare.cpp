@@ -10,6 +10,7 @@
 #include <iostream>
 
 #include "elliptical/base/errors.h"
+#include "elliptical/cli/comparison_cost.h"
 #include "elliptical/cli/comparison_printer.h"
 #include "elliptical/cli/comparison_runner.h"
 #include "elliptical/cli/session.h"
@@ -24,7 +25,7 @@ struct CompareArguments {
   std::vector<fs::path> recipes;
   RecipeArguments changes;  ///< of every recipe
   fs::path folder;
-  std::string seeds = "3", controls = "all", split = "test", format = "table",
+  std::string seeds = "3", controls = "all", split = "test", format = "table", method = "block",
               reference = "softmax", corruption = "gaussian_noise";
   run::AttackWords attack{.attacks = "", .eps = "1/255"};
   double swap_rate = 0.025;
@@ -37,6 +38,7 @@ struct CompareArguments {
 void choose_damage(const CompareArguments& arguments, ComparisonWork& work) {
   const std::string task = work.plan.front().options.task.name();
   if (task == "classify_image") {
+    work.method.clear();
     work.num_pictures = arguments.num_pictures;
     if (!arguments.attack.attacks.empty()) work.attacks = run::make_attack_plan(arguments.attack);
     if (arguments.corruption == "none") return;
@@ -71,9 +73,11 @@ ComparisonWork make_work(const CompareArguments& arguments) {
   }
   ComparisonWork work{.plan = run::plan_comparison(request),
                       .split = arguments.split,
+                      .method = arguments.method,
                       .num_jobs = arguments.num_jobs,
                       .num_threads = arguments.num_threads};
   choose_damage(arguments, work);
+  work.num_tokens = num_sliding_tokens(work);
   return work;
 }
 
@@ -151,6 +155,10 @@ int compare(const Arguments& words) {
   app.add_option("--pictures", arguments.num_pictures,
                  "corrupted and attacked ones: only so many, of all classes alike; 0: all")
       ->check(CLI::NonNegativeNumber);
+  app.add_option("--method", arguments.method,
+                 "of text: block, sliding (the paper's, a pass of the model for each token) or "
+                 "stream")
+      ->check(one_of({"block", "sliding", "stream"}));
   app.add_option("--split", arguments.split, "part of the data that is measured")
       ->check(one_of({"train", "valid", "test"}));
   app.add_option("--reference", arguments.reference, "method that others are compared with");
@@ -168,7 +176,12 @@ int compare(const Arguments& words) {
   if (!arguments.recipes.empty()) {
     const ComparisonWork work = make_work(arguments);
     check_folders(work.plan);
+    if (work.method.empty() && app.count("--method") > 0) {
+      throw UsageError("compare: --method needs recipes of language models, these are of " +
+                       work.plan.front().options.task.name() + " (leave it out)");
+    }
     is_whole = carry_out(work, printer);
+    options.method = work.method;
     if (!work.damage.empty()) {
       options.strength = work.strength;
       options.corruption = work.corruption;
@@ -176,6 +189,7 @@ int compare(const Arguments& words) {
     }
   }
   if (!arguments.recipes.empty() || app.count("--split") > 0) options.split = arguments.split;
+  if (app.count("--method") > 0) options.method = arguments.method;
   if (app.count("--swap") > 0) options.strength = arguments.swap_rate;
   if (app.count("--severity") > 0) options.strength = arguments.severity;
   if (app.count("--pictures") > 0) options.num_pictures = arguments.num_pictures;

@@ -108,7 +108,9 @@ std::string pictures_text(const Comparison& comparison, report::Condition condit
 void print_head(std::ostream& stream, const Comparison& comparison) {
   std::string metric = comparison.quantity.metric;
   metric[0] = static_cast<char>(std::toupper(metric[0]));
-  stream << fmt::format("{} on {} ({}); {} is better", metric, comparison.data, comparison.split,
+  const std::string reading = report::reading_text(comparison.reading);
+  stream << fmt::format("{} on {} ({}){}; {} is better", metric, comparison.data, comparison.split,
+                        reading.empty() ? "" : " " + reading,
                         comparison.quantity.higher_is_better ? "higher" : "lower");
   bool is_attacked = false;
   for (const report::Column& column : comparison.columns) {
@@ -162,6 +164,12 @@ Json to_json(const Comparison& comparison) {
   Json json = {{"task", comparison.task},           {"data", comparison.data},
                {"split", comparison.split},         {"metric", comparison.quantity.metric},
                {"reference", comparison.reference}, {"matched", comparison.matched}};
+  if (const report::Reading& reading = comparison.reading; !reading.method.empty()) {
+    json["method"] = reading.method;
+    json["window"] = reading.window;
+    if (reading.stride > 0) json["stride"] = reading.stride;
+    if (reading.columns > 0) json["columns_of_text"] = reading.columns;
+  }
   if (comparison.quantity.is_ratio) {
     json["swap_rate"] = comparison.strength;
   } else {

@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <map>
 #include <thread>
 
 #include "elliptical/base/config.h"
 #include "elliptical/base/errors.h"
+#include "elliptical/cli/comparison_cost.h"
 #include "elliptical/cli/comparison_state.h"
 #include "elliptical/cli/session.h"
 #include "elliptical/run/jobs.h"
@@ -44,6 +46,12 @@ void wait_for_lock(const run::RunPaths& paths) {
 void finish_run(const run::PlannedRun& planned,
                 const ComparisonWork& work,
                 const run::LoopHooks& hooks) {
+  // What is measured here is told apart from the evaluations of training.
+  run::LoopHooks measuring = hooks;
+  measuring.progress = [&hooks](run::Progress progress) {
+    if (progress.phase == "eval") progress.phase = "measure";
+    hooks.show(progress);
+  };
   const run::RunPaths paths{planned.folder};
   wait_for_lock(paths);
   if (!fs::exists(paths.config())) {
@@ -57,11 +65,12 @@ void finish_run(const run::PlannedRun& planned,
   LoadedRun loaded = load_run(paths.folder, planned.options.train.steps, hooks);
   const auto assignments = [&](const std::vector<std::string>& more) {
     std::vector<std::string> all = {"split=" + work.split, fmt::format("blocks={}", kBlocks)};
+    if (!work.method.empty()) all.push_back("method=" + work.method);
     all.insert(all.end(), more.begin(), more.end());
     return all;
   };
   if (state.lacks_clean) {
-    evaluate_run(loaded, assignments({"metric_profile=true"}), hooks);
+    evaluate_run(loaded, assignments({"metric_profile=true"}), measuring);
     state = state_of(planned, work);
   }
   std::vector<std::string> fewer;
@@ -69,31 +78,12 @@ void finish_run(const run::PlannedRun& planned,
   if (state.lacks_damaged) {
     std::vector<std::string> damage = work.damage;
     damage.insert(damage.end(), fewer.begin(), fewer.end());
-    evaluate_run(loaded, assignments(damage), hooks);
+    evaluate_run(loaded, assignments(damage), measuring);
   }
   if (state.attacks.empty()) return;
   run::AttackPlan plan = work.attacks;
   plan.cases = state.attacks;
   attack_run(loaded, plan, assignments(fewer), hooks);
-}
-
-/// What attacks cost at most, in steps of training: a pass of a picture counts like one in
-/// training. Classes and pictures are counted without reading the data, so it is a guess.
-double attack_steps(const std::vector<run::AttackCase>& cases,
-                    const run::PlannedRun& planned,
-                    int64_t num_pictures) {
-  constexpr int64_t kClasses = 10, kPictures = 10000;
-  // What the value of a metric will be is not known yet, and costs nothing.
-  run::RunOptions options = planned.value_of ? run::with_value(planned, 1.0) : planned.options;
-  const auto cost = tasks::find_task(options.task.name()).cost;
-  if (cases.empty() || cost == nullptr) return 0;
-  const int64_t per_step = std::max<int64_t>(cost(options.task.options()).units_per_step, 1);
-  int64_t passes = 0;
-  for (const run::AttackCase& each : cases) {
-    passes += attack::make_attack(each.attack)->max_passes(kClasses);
-  }
-  const int64_t count = num_pictures > 0 ? num_pictures : kPictures;
-  return static_cast<double>(passes * count) / static_cast<double>(per_step);
 }
 
 void check_folder(const run::PlannedRun& planned) {
@@ -130,7 +120,13 @@ class Runner {
       if (needs_work(i)) waiting_.push_back(i);
     }
     num_todo_ = waiting_.size();
-    for (const size_t i : waiting_) left_at_start_ += work_left(i);
+    for (const run::PlannedRun& planned : plan_) {
+      sliding_steps_.push_back(sliding_steps(planned, work));
+    }
+    for (const size_t i : waiting_) {
+      left_at_start_ += work_left(i);
+      num_evaluations_ += num_evaluations(i);
+    }
   }
 
   bool run();
@@ -144,11 +140,17 @@ class Runner {
     return std::any_of(plan_.begin(), plan_.end(),
                        [&](const run::PlannedRun& planned) { return planned.value_of == i; });
   }
-  /// In steps of training; measuring counts as a part of it.
+  size_t num_evaluations(size_t i) const {
+    return static_cast<size_t>(states_[i].lacks_clean) +
+           static_cast<size_t>(states_[i].lacks_damaged);
+  }
+  /// In steps of training; measuring by blocks counts as a part of it.
   double work_left(size_t i) const {
     const RunState& state = states_[i];
     const double steps = static_cast<double>(plan_[i].options.train.steps);
-    return steps * (1.05 - std::min(state.part_trained, 1.0)) +
+    const double evaluations =
+        std::max(0.0, static_cast<double>(num_evaluations(i)) - state.parts_measured);
+    return steps * (1.05 - std::min(state.part_trained, 1.0)) + sliding_steps_[i] * evaluations +
            attack_steps(state.attacks, plan_[i], work_.num_pictures) * (1 - state.part_attacked);
   }
   std::string place(size_t i) const {
@@ -168,7 +170,8 @@ class Runner {
   std::vector<size_t> waiting_;
   std::map<size_t, Clock::time_point> running_;
   run::Jobs jobs_;
-  size_t num_todo_ = 0, num_done_ = 0;
+  std::vector<double> sliding_steps_;  ///< of one evaluation of each run
+  size_t num_todo_ = 0, num_done_ = 0, num_evaluations_ = 0;
   double left_at_start_ = 0;
   Clock::time_point begin_ = Clock::now();
   bool has_failed_ = false;
@@ -181,6 +184,9 @@ bool Runner::run() {
   const size_t num_whole = plan_.size() - num_todo_;
   if (num_whole > 0) {
     printer_.say(fmt::format("{} of {} runs are there already", num_whole, plan_.size()));
+  }
+  if (const std::string cost = sliding_cost_text(work_, num_evaluations_); !cost.empty()) {
+    printer_.say(cost);
   }
   bool asked = false;
   while (true) {
@@ -265,6 +271,12 @@ void Runner::take(const run::JobEvent& event) {
                         static_cast<double>(std::max<int64_t>(event.progress->total, 1));
     if (event.progress->phase == "train") states_[i].part_trained = part;
     if (event.progress->phase == "attack") states_[i].part_attacked = part;
+    if (event.progress->phase == "measure") {
+      double& parts = states_[i].parts_measured;
+      // One evaluation follows the other: where it starts again, the one before is whole.
+      parts = part < parts - std::floor(parts) ? std::floor(parts) + 1 + part
+                                               : std::floor(parts) + part;
+    }
     // The last unit of a piece of work needs no line of its own in a log: more follows.
     const bool is_last = event.progress->done == event.progress->total;
     if (i == running_.begin()->first && !is_last) show(i, *event.progress);
@@ -306,7 +318,7 @@ double Runner::seconds_left() const {
 void Runner::show(size_t i, run::Progress progress) {
   const std::string others =
       running_.size() > 1 ? fmt::format(" (+{})", running_.size() - 1) : std::string();
-  const char* const doing = progress.phase == "eval"     ? ", measuring"
+  const char* const doing = progress.phase == "eval" || progress.phase == "measure" ? ", measuring"
                             : progress.phase == "attack" ? ", attacking"
                                                          : "";
   progress.phase = place(i) + others + doing;

@@ -11,11 +11,22 @@ namespace {
 
 bool is_of_training(const Record& record) { return report::label_text(record, "source") != "eval"; }
 
-/// The measurements that are whole, of the split and of data read as while training.
+/// The reading that is asked for: that of the validation while training, by another method.
+report::Reading wanted_reading(report::Reading reading, const std::string& method) {
+  if (method.empty() || reading.method == method) return reading;
+  reading.method = method;
+  if (method == "sliding") {
+    reading.columns = 0;
+    reading.stride = 1;
+  }
+  return reading;
+}
+
+/// The measurements that are whole, of the split and of data read as they are to be.
 report::Measurements whole_measurements(const report::RunData& data,
                                         int64_t step,
                                         const std::string& split,
-                                        const std::string& reading) {
+                                        const report::Reading& reading) {
   report::Measurements result = report::measurements_at(data, step);
   std::erase_if(result, [&](const auto& entry) {
     const auto& [circumstances, by_measure] = entry;
@@ -96,8 +107,9 @@ RunState state_of(const run::PlannedRun& planned, const ComparisonWork& work) {
   const auto validation = std::find_if(data.records.begin(), data.records.end(), is_last);
   state.is_trained = steps.back() == last && (last == 0 || validation != data.records.end());
   state.metric_mean = run::measured_metric_mean(data.records, last);
-  const std::string reading =
-      validation == data.records.end() ? "" : report::circumstances_of(*validation).reading;
+  if (validation == data.records.end()) return state;  // nothing is known about its data
+  const report::Reading reading =
+      wanted_reading(report::circumstances_of(*validation).reading, work.method);
   note_measured(whole_measurements(data, last, work.split, reading), work, state);
   return state;
 }

@@ -18,6 +18,7 @@ struct RunState {
   bool lacks_clean = true, lacks_damaged = true;  ///< evaluations to be done
   std::vector<run::AttackCase> attacks;           ///< to be done
   double part_trained = 0, part_attacked = 0;
+  double parts_measured = 0;  ///< of the evaluations to be done: 1.5 is one and a half
   bool is_whole() const { return is_trained && !lacks_clean && !lacks_damaged && attacks.empty(); }
 };
 

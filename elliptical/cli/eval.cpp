@@ -33,7 +33,8 @@ int eval(const Arguments& arguments) {
   std::vector<Shorthand> shorthands = {
       {"--split", "split", "part of the data: train, valid, test", ""},
       {"--swap", "swap_rate", "rate of swapped words, 0.025 in the paper", ""},
-      {"--method", "method", "how windows are laid over the text", ""},
+      {"--method", "method",
+       "of text: block, sliding (the paper's, a pass of the model for each token) or stream", ""},
       {"--corrupt", "corrupt", "of pictures: corruptions with commas, main, extra or all", ""},
       {"--severity", "severity", "of corruptions, 1 to 5; 0: all five", ""},
   };

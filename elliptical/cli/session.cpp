@@ -9,6 +9,7 @@
 #include "elliptical/base/config.h"
 #include "elliptical/base/errors.h"
 #include "elliptical/cli/table.h"
+#include "elliptical/report/measurement.h"
 #include "elliptical/run/attack_evaluation.h"
 #include "elliptical/run/signals.h"
 #include "elliptical/run/train.h"
@@ -246,6 +247,15 @@ Table records_table(std::vector<Record> records, bool all_labels) {
   return table;
 }
 
+/// What the numbers are of and how they were measured, where that has a name: a perplexity without
+/// its method says little.
+std::string records_heading(const std::vector<Record>& records) {
+  if (records.empty()) return "";
+  const report::Circumstances of = report::circumstances_of(records.front());
+  const std::string reading = report::reading_text(of.reading);
+  return reading.empty() ? "" : fmt::format("{} ({}), {}:", of.reading.data, of.split, reading);
+}
+
 }  // namespace
 
 void print_records(std::ostream& stream,
@@ -260,6 +270,9 @@ void print_records(std::ostream& stream,
   } else if (format == "csv") {
     print_csv(stream, records_table(records, true));
   } else {
+    if (const std::string heading = records_heading(records); !heading.empty()) {
+      stream << heading << "\n\n";
+    }
     print_text(stream, records_table(records, false));
   }
 }

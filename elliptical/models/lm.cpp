@@ -88,11 +88,14 @@ void Lm::initialize(uint64_t seed) {
   }
 }
 
-at::Tensor Lm::forward(const at::Tensor& tokens, nn::AttentionContext& context) {
-  return hidden(tokens, 0, context);
+at::Tensor Lm::forward(const at::Tensor& tokens, nn::AttentionContext& context, int64_t num_last) {
+  return hidden(tokens, 0, context, num_last);
 }
 
-at::Tensor Lm::hidden(const at::Tensor& tokens, int64_t first, nn::AttentionContext& context) {
+at::Tensor Lm::hidden(const at::Tensor& tokens,
+                      int64_t first,
+                      nn::AttentionContext& context,
+                      int64_t num_last) {
   TORCH_CHECK_VALUE(tokens.dim() == 2 && tokens.scalar_type() == at::kLong,
                     "lm: tokens must be (B, N) int64, got ", tokens.sizes(), " ",
                     tokens.scalar_type());
@@ -108,7 +111,7 @@ at::Tensor Lm::hidden(const at::Tensor& tokens, int64_t first, nn::AttentionCont
       embed_->forward(tokens, positions.to(embed_->weight.scalar_type()),
                       nn::element_dropout(context, options.dropout, "embedding dropout"));
   for (const auto& block : blocks_) {
-    x = block->forward(x, context);
+    x = block->forward(x, context, block == blocks_.back() ? num_last : 0);
     ++context.layer;
   }
   return nn::drop(x, nn::element_dropout(context, options.dropout, "hidden dropout"));

@@ -46,6 +46,7 @@ class Comparer {
   Comparison compare() {
     ColumnChoice choice = choose_columns(runs_, options_);
     result_.split = choice.split;
+    result_.reading = choice.reading;
     result_.strength = choice.strength;
     result_.corruption = choice.corruption;
     result_.columns = std::move(choice.columns);

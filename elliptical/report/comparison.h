@@ -71,6 +71,7 @@ struct MethodRow {
 
 struct Comparison {
   std::string task, data, split;
+  Reading reading;                    ///< of all columns
   Quantity quantity = kPerplexity;    ///< of clean data; most columns are of it
   std::string unit = "tokens";        ///< that the speed of training is counted in
   double strength = 0;                ///< of damaged data; 0 when nothing was measured on them
@@ -88,6 +89,7 @@ struct ComparisonOptions {
   /// Of damaged data; absent: as most runs were measured.
   std::optional<double> strength;
   std::optional<std::string> corruption;
+  std::string method;  ///< of reading text; empty: as most runs were measured, "block" of equals
   std::optional<int64_t> num_pictures;  ///< 0, or as many as there are: all
   int64_t num_replicates = 10000;
   uint64_t seed = 1;

@@ -71,6 +71,9 @@ class Chooser {
   std::vector<Circumstances> choose_attacks(const std::optional<Circumstances>& clean);
   void drop_unfair(std::vector<Circumstances>& attacks);
   bool has_wanted_pictures(const Circumstances& circumstances) const;
+  bool is_wanted_method(const Circumstances& circumstances) const {
+    return options_.method.empty() || circumstances.reading.method == options_.method;
+  }
   void add_columns(const Circumstances& circumstances);
   void add_column(size_t measure,
                   const Circumstances& circumstances,
@@ -86,9 +89,10 @@ class Chooser {
 ColumnChoice Chooser::choose() {
   result_.split = choose_split();
   const auto clean = most_common(runs_, [&](const Circumstances& c) {
-    return c.split == result_.split && c.condition == Condition::kClean;
+    return c.split == result_.split && c.condition == Condition::kClean && is_wanted_method(c);
   });
   if (clean) {
+    result_.reading = clean->reading;
     add_columns(*clean);
     for (const MeasuredRun& run : runs_) {
       if (!run.chosen.empty() && run.chosen[0] != nullptr) num_all_ = run.chosen[0]->count;
@@ -96,10 +100,12 @@ ColumnChoice Chooser::choose() {
   }
   const auto damaged = most_common(runs_, [&](const Circumstances& c) {
     return c.split == result_.split && c.condition == Condition::kDamaged &&
+           (clean ? c.reading == clean->reading : is_wanted_method(c)) &&
            c.strength == options_.strength.value_or(c.strength) &&
            c.corruption == options_.corruption.value_or(c.corruption) && has_wanted_pictures(c);
   });
   if (damaged) {
+    result_.reading = damaged->reading;
     result_.strength = damaged->strength;
     result_.corruption = damaged->corruption;
     add_columns(*damaged);

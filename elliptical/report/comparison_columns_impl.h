@@ -21,6 +21,7 @@ struct MeasuredRun {
 
 struct ColumnChoice {
   std::string split;
+  Reading reading;         ///< of clean data, else of damaged ones
   double strength = 0;     ///< of damaged data
   std::string corruption;  ///< of pictures
   std::vector<Column> columns;

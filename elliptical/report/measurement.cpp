@@ -13,10 +13,10 @@
 namespace elliptical::report {
 namespace {
 
-constexpr std::array kReading = {"data", "method", "window", "columns", "stride"};
 constexpr std::array kDamage = {"perturbation", "profile",         "swap_seed",
                                 "swap_unit",    "corruption_seed", "corruption_jpeg"};
 
+/// 0 where it is absent.
 double number_label(const Record& record, const std::string& name) {
   const auto found = record.labels.find(name);
   if (found == record.labels.end()) return 0;
@@ -115,7 +115,14 @@ Circumstances circumstances_of(const Record& record) {
       .num_pictures = static_cast<int64_t>(number_label(record, "max_pictures")),
       .subset = label_text(record, "subset"),
       .corruption = label_text(record, "corruption")};
-  for (const char* name : kReading) result.reading += label_text(record, name) + "|";
+  const auto whole = [&](const char* name) {
+    return static_cast<int64_t>(number_label(record, name));
+  };
+  result.reading = {.data = label_text(record, "data"),
+                    .method = label_text(record, "method"),
+                    .window = whole("window"),
+                    .columns = whole("columns"),
+                    .stride = whole("stride")};
   if (result.condition != Condition::kAttacked) {
     for (const char* name : kDamage) result.damage += label_text(record, name) + "|";
     return result;
@@ -131,6 +138,17 @@ Circumstances circumstances_of(const Record& record) {
                                ? static_cast<int64_t>(number_label(record, "attack_seed"))
                                : 1};
   return result;
+}
+
+std::string reading_text(const Reading& reading) {
+  const std::string tokens = std::to_string(reading.window) + " tokens";
+  if (reading.method == "sliding") {
+    return "by a sliding window of " + tokens + ", stride " + std::to_string(reading.stride);
+  }
+  if (reading.method != "block" && reading.method != "stream") return "";
+  const std::string text =
+      "by blocks of " + tokens + " in " + std::to_string(reading.columns) + " columns";
+  return reading.method == "stream" ? text + ", token by token" : text;
 }
 
 std::string eps_text(double eps) {
@@ -171,6 +189,9 @@ std::string measuring_command(const Circumstances& circumstances, const std::str
     for (std::string option; options >> option;) add("set", attack.name + "." + option);
   }
   add("split", circumstances.split);
+  const Reading& reading = circumstances.reading;
+  if (!reading.method.empty() && reading.method != "block") add("method", reading.method);
+  if (reading.stride > 1) add(set, "stride=" + std::to_string(reading.stride));
   if (circumstances.condition == Condition::kDamaged) {
     std::snprintf(number, sizeof number, "%.6g", circumstances.strength);
     if (!circumstances.corruption.empty()) add("corrupt", circumstances.corruption);

@@ -66,12 +66,24 @@ struct AttackKind {
   auto operator<=>(const AttackKind&) const = default;
 };
 
+/// Data and how they were read (docs/data.md); of pictures only the data. Perplexities that were
+/// read in different ways are different quantities.
+struct Reading {
+  std::string data;
+  std::string method;  ///< "block", "sliding", "stream"
+  int64_t window = 0, columns = 0, stride = 0;
+  auto operator<=>(const Reading&) const = default;
+};
+
+/// "by a sliding window of 256 tokens, stride 1"; "" of pictures.
+std::string reading_text(const Reading& reading);
+
 /// What was measured, and on what: data, split, how they were read, what was done to them.
 struct Circumstances {
   std::string split;
   Condition condition = Condition::kClean;
   double strength = 0;       ///< of the damage: rate of swapped words, severity (0: all of them)
-  std::string reading;       ///< data and how they were read, as one text
+  Reading reading;
   int64_t num_pictures = 0;  ///< only so many; 0: all. Of an attack always their number
   std::string subset;      ///< how they were chosen; empty: all, or by an earlier version the first
   std::string corruption;  ///< of pictures: which ones

@@ -123,6 +123,9 @@ NumberList list_numbers(const std::vector<RunData>& runs) {
       ++list.num_all;
       if (list.rows.size() == kMaxNumbers) continue;
       std::string what = label(record, "split", "");
+      if (const std::string method = label(record, "method", ""); !method.empty()) {
+        what += ", method " + method;
+      }
       if (label(record, "perturbation", "none") != "none") {
         what += ", " + text_of(record.labels.at("perturbation"));
         for (const char* name : {"swap_rate", "corruption", "severity"}) {

@@ -136,9 +136,11 @@ std::string noise_text(const Comparison& comparison) {
 /// What the table of a comparison shows, and which way is better.
 std::string table_lead(const Comparison& comparison, const std::string& reference) {
   const Quantity& quantity = comparison.quantity;
+  const std::string reading = reading_text(comparison.reading);
+  const std::string measured = reading.empty() ? "" : ", measured " + reading;
   std::string text =
-      std::string(quantity.is_ratio ? "Perplexity of each method (geometric mean over seeds)"
-                                    : "Accuracy of each method (mean over seeds, percent)") +
+      (quantity.is_ratio ? "Perplexity of each method (geometric mean over seeds)" + measured
+                         : "Accuracy of each method (mean over seeds, percent)") +
       ", and its difference to " + reference + " in " +
       (quantity.is_ratio ? "percent" : quantity.unit) + " over the seeds that both have. " +
       (quantity.higher_is_better ? "Higher" : "Lower") + " is better.";

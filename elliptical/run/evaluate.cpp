@@ -9,6 +9,13 @@
 #include "elliptical/run/signals.h"
 
 namespace elliptical::run {
+namespace {
+
+/// What has been done before the time that is left is guessed: the first batch is a slow one.
+constexpr int64_t kWarmBatches = 4;
+constexpr std::chrono::seconds kWarmTime{5};
+
+}  // namespace
 
 Labels run_labels(const RunPaths& paths,
                   const RunOptions& options,
@@ -44,19 +51,27 @@ std::optional<std::vector<Record>> evaluate(tasks::Task& task,
   tasks::Scores scores;
   const auto start = std::chrono::steady_clock::now();
   int64_t num_units = 0;
+  bool has_told = false;  // how long it takes
+  const std::string cost = set->cost();
+  if (!cost.empty()) hooks.say("eval: " + cost);
   for (int64_t i = 0; i < set->size(); ++i) {
     if (stop_signal() != 0) return std::nullopt;
     const tasks::Batch batch = set->get(i);
     task.score(batch, scores, dump);
     num_units += batch.num_units;
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    const auto done = static_cast<double>(i + 1);
+    const double left =
+        seconds.count() / static_cast<double>(i + 1) * static_cast<double>(set->size() - i - 1);
+    if (!cost.empty() && !has_told && (i >= kWarmBatches || seconds > kWarmTime)) {
+      hooks.say("eval: about " + duration_text(left) + " at the speed of the first batches");
+      has_told = true;
+    }
     hooks.show({.phase = "eval",
                 .done = i + 1,
                 .total = set->size(),
                 .units_per_second = static_cast<double>(num_units) / seconds.count(),
                 .unit = task.unit(),
-                .seconds_left = seconds.count() / done * static_cast<double>(set->size() - i - 1)});
+                .seconds_left = left});
   }
   std::vector<Record> records = task.metrics(scores);
   for (Record& record : records) {

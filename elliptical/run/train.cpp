@@ -240,7 +240,11 @@ bool Trainer::evaluate_now() {
   if (!measured->empty()) {
     char value[32];
     std::snprintf(value, sizeof value, "%.6g", measured->front().value);
-    job_.hooks.say("step " + std::to_string(step_) + ": " + measured->front().metric + " " + value);
+    const auto method = measured->front().labels.find("method");
+    job_.hooks.say("step " + std::to_string(step_) + ": " + measured->front().metric + " " + value +
+                   (method == measured->front().labels.end()
+                        ? ""
+                        : " (method " + std::get<std::string>(method->second) + ")"));
   }
   return true;
 }

@@ -21,8 +21,11 @@ const LmEvalSet& text_of(const Batch& batch) { return dynamic_cast<const LmEvalS
 
 constexpr int64_t kSnapshotTokens = 64;
 
-/// Hidden states (B, N, C) of a batch, as its evaluation asks for them.
-at::Tensor eval_hidden(models::Lm& model, const Batch& batch, nn::MetricStatistics& statistics) {
+/// Hidden states (B, num_last, C) of a batch, as its evaluation asks for them.
+at::Tensor eval_hidden(models::Lm& model,
+                       const Batch& batch,
+                       int64_t num_last,
+                       nn::MetricStatistics& statistics) {
   const LmEvalSet& set = text_of(batch);
   if (set.streams()) {
     models::LmStream stream(model);
@@ -30,13 +33,13 @@ at::Tensor eval_hidden(models::Lm& model, const Batch& batch, nn::MetricStatisti
     for (int64_t n = 0; n < batch.input.size(1); ++n) {
       steps.push_back(stream.step(batch.input.narrow(1, n, 1)));
     }
-    return at::cat(steps, 1);
+    return at::cat(steps, 1);  // all of them: every target of a stream counts
   }
   nn::AttentionContext context;
   context.metric_scope = set.metric_scope();
   context.metric_low = set.metric_low();
   context.metric_statistics = &statistics;
-  return model.forward(batch.input, context);
+  return model.forward(batch.input, context, num_last);
 }
 
 /// Which of the places are flagged; none without flags.
@@ -175,13 +178,15 @@ std::unique_ptr<EvalSet> LanguageModelTask::eval_set(Options& options) {
 void LanguageModelTask::score(const Batch& batch, Scores& scores, Dump* dump) {
   const at::NoGradGuard no_grad;
   const LmEvalSet& set = text_of(batch);
-  const at::Tensor scored = batch.target.flatten().ge(0).nonzero().squeeze(1);
-  const auto pick = [&](const at::Tensor& tensor) { return tensor.index_select(0, scored); };
+  // The windows of a batch score equally many targets, which are their last ones.
+  const int64_t num_last = batch.num_units / batch.target.size(0), N = batch.target.size(1);
+  const auto last = [&](const at::Tensor& all) {
+    return all.narrow(1, N - num_last, num_last).flatten();
+  };
   nn::MetricStatistics statistics;
-  const at::Tensor hidden = eval_hidden(*model_, batch, statistics);
-  const at::Tensor targets = pick(batch.target.flatten());
-  const at::Tensor nll = model_->nll(pick(hidden.flatten(0, 1)), targets).to(at::kDouble);
-  const at::Tensor places = pick(batch.category.flatten());
+  const at::Tensor hidden = eval_hidden(*model_, batch, num_last, statistics);
+  const at::Tensor targets = last(batch.target), places = last(batch.category);
+  const at::Tensor nll = model_->nll(hidden.flatten(0, 1), targets).to(at::kDouble);
   const at::Tensor swapped = flags_at(set.swapped(), places);
 
   score_targets(nll, {}, "all", set, places, scores);

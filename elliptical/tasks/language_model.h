@@ -69,6 +69,9 @@ class LanguageModelTask : public Task {
   std::shared_ptr<models::Lm> model_;
 };
 
+/// Tokens of a split: from the catalog where the data set stands there, else from the text itself.
+int64_t num_text_tokens(const TextDataOptions& options, data::Split split);
+
 /// For the table: what training costs, and the task on made-up data of the same vocabulary.
 Cost lm_cost(const Options& options);
 std::unique_ptr<Task> rehearse_lm(const Options& options);

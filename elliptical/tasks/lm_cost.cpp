@@ -72,6 +72,16 @@ std::string rehearsal_text(data::Split split, int64_t num_words, int64_t num_dra
 
 }  // namespace
 
+int64_t num_text_tokens(const TextDataOptions& options, data::Split split) {
+  for (const data::DataSet& set : data::catalog()) {
+    if (options.name != set.name) continue;
+    for (const data::DataFile& file : set.files) {
+      if (file.num_tokens > 0 && file.name == to_string(split) + ".txt") return file.num_tokens;
+    }
+  }
+  return static_cast<int64_t>(open_text(options).stream(split).size());
+}
+
 Cost lm_cost(const Options& options) {
   const auto& lm = dynamic_cast<const LanguageModelOptions&>(options);
   const models::LmOptions& model = lm.model;

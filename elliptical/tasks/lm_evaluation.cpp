@@ -16,7 +16,8 @@ void LmEvalOptions::visit(FieldList& fields) {
                      .get = [this] { return method; },
                      .set = [this](const std::string& name) { method = name; },
                      .selects_fields = true},
-                    "columns of windows, one sliding window, or windows fed token by token");
+                    "block: windows side by side; sliding: one that moves by `stride`, as in the "
+                    "paper; stream: those of block, fed token by token");
   fields.add("window", window, "tokens read at once; the model's when absent", at_least(1));
   if (method == "sliding") {
     fields.add("stride", stride, "tokens that the window moves by, which are those it scores",
@@ -116,6 +117,16 @@ void LmEvalSet::swap_words(const data::Corpus& corpus) {
 int64_t LmEvalSet::size() const {
   if (!sliding_.empty()) return static_cast<int64_t>(sliding_.size());
   return num_column_batches(static_cast<int64_t>(tokens_.size()), options_.columns, window_);
+}
+
+std::string LmEvalSet::cost() const {
+  if (sliding_.empty()) return "";
+  const auto num_tokens = static_cast<int64_t>(tokens_.size());
+  const SlidingCost cost = sliding_cost(num_tokens, window_, options_.stride);
+  return "sliding window: " + std::to_string(cost.num_windows) + " windows of " +
+         std::to_string(window_) + " tokens, " + std::to_string(cost.num_computed) +
+         " tokens are read to score " + std::to_string(cost.num_scored) + " (--method block reads " +
+         std::to_string(num_tokens) + ")";
 }
 
 Batch LmEvalSet::get(int64_t index) const {

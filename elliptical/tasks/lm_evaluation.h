@@ -3,7 +3,8 @@
 // How a language model is measured on a stream of tokens:
 //
 //   block    equal columns, consecutive windows, every target counts
-//   sliding  one window that moves by `stride`, only the new targets count: full context for all
+//   sliding  one window that moves by `stride`, only the new targets count: full context for all.
+//            With stride 1 what the paper reports
 //   stream   the windows of `block`, fed token by token through the cache
 //
 // With or without word swap, and with the metric of elliptical attention over the scope that the
@@ -55,6 +56,7 @@ class LmEvalSet : public EvalSet {
   int64_t size() const override;
   Batch get(int64_t index) const override;
   std::map<std::string, LabelValue> labels() const override { return labels_; }
+  std::string cost() const override;
 
   bool streams() const { return options_.method == "stream"; }
   /// 1 where a token of the stream was swapped; empty without damage.

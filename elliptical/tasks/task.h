@@ -72,6 +72,8 @@ class EvalSet {
   virtual Batch get(int64_t index) const = 0;
   /// Labels for the records: split, perturbation, rate, realised rate, seed, method, profile, ...
   virtual std::map<std::string, LabelValue> labels() const = 0;
+  /// What it takes, in one line for people, where that is far more than the data suggest.
+  virtual std::string cost() const { return ""; }
   /// Of the targets, where these are numbers of classes.
   virtual std::vector<std::string> class_names() const { return {}; }
   /// Checksums of the data that are read, by name.

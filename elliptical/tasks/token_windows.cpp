@@ -33,13 +33,22 @@ std::vector<WindowBatch> sliding_batches(int64_t num_tokens,
     const int64_t end =
         scored == 0 ? std::min(window, num_inputs) : std::min(scored + stride, num_inputs);
     const Window next{std::max<int64_t>(0, end - window), std::min(window, end), end - scored};
-    if (batches.empty() || static_cast<int64_t>(batches.back().size()) == batch_size) {
+    // The first window scores more than the others, the last one may score less.
+    if (batches.empty() || static_cast<int64_t>(batches.back().size()) == batch_size ||
+        batches.back().front().num_scored != next.num_scored) {
       batches.emplace_back();
     }
     batches.back().push_back(next);
     scored = end;
   }
   return batches;
+}
+
+SlidingCost sliding_cost(int64_t num_tokens, int64_t window, int64_t stride) {
+  const int64_t num_scored = std::max<int64_t>(num_tokens - 1, 0);
+  const int64_t num_later = std::max<int64_t>(num_scored - window, 0);
+  const int64_t num_windows = num_scored == 0 ? 0 : 1 + (num_later + stride - 1) / stride;
+  return {num_windows, num_windows * std::min(window, num_scored), num_scored};
 }
 
 }  // namespace elliptical::tasks

@@ -15,7 +15,7 @@ struct Window {
   bool operator==(const Window&) const = default;
 };
 
-/// The windows of one batch; all have the same length.
+/// The windows of one batch; all have the same length and score equally many targets.
 using WindowBatch = std::vector<Window>;
 
 /// Number of batches in one pass over the columns.
@@ -31,5 +31,11 @@ std::vector<WindowBatch> sliding_batches(int64_t num_tokens,
                                          int64_t window,
                                          int64_t stride,
                                          int64_t batch_size);
+
+/// What such a pass costs: it reads `num_windows * window` tokens to score `num_scored`.
+struct SlidingCost {
+  int64_t num_windows = 0, num_computed = 0, num_scored = 0;
+};
+SlidingCost sliding_cost(int64_t num_tokens, int64_t window, int64_t stride);
 
 }  // namespace elliptical::tasks

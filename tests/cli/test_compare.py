@@ -85,6 +85,42 @@ def test_what_is_there_is_not_done_again(whole):
     assert json.loads(check([PROGRAM, "compare", "--run", folder, "--format", "json"]).stdout) == json.loads(result.stdout)
 
 
+def test_by_a_sliding_window_beside_what_is_there(whole, tmp_path):
+    folder, before = whole
+    mine = tmp_path / "runs"
+    subprocess.run(["cp", "-a", folder, mine], check=True)
+    command = compare_command(mine, "--method", "sliding", "--format", "json")
+    result = check(command)
+    assert "sliding windows: 16 evaluations of " in result.stderr and " windows of 16 tokens each, " in result.stderr
+    assert "steps of training, a run has 3" in result.stderr
+    table, blocks = table_of(result.stdout), table_of(before.stdout)
+    assert (table["method"], table["window"], table["stride"]) == ("sliding", 16, 1)
+    assert (blocks["method"], blocks["columns_of_text"]) == ("block", 10)
+    assert table["problems"] == [] and [list(m["measures"]) for m in table["methods"]] == [MEASURES] * 4
+    for method in table["methods"]:
+        values = [
+            r["value"]
+            for seed in (1, 2)
+            for r in read_lines(mine / f"{method['name'].replace(' ', '-')}-seed-{seed}", "records.jsonl")
+            if r["metric"] == "perplexity" and r["split"] == "test" and r["method"] == "sliding" and r["perturbation"] == "none"
+        ]
+        assert method["measures"]["clean"]["values"] == values
+    # Nothing is measured twice, each method has its table, and the heading says which one it is.
+    once = state(mine)
+    assert table_of(check(command).stdout) == table and state(mine) == once
+    text = check([PROGRAM, "compare", "--run", mine]).stdout
+    assert text.startswith("Perplexity on small-language (test) by blocks of 16 tokens in 10 columns; lower is better.")
+    text = check([PROGRAM, "compare", "--run", mine, "--method", "sliding"]).stdout
+    assert text.startswith("Perplexity on small-language (test) by a sliding window of 16 tokens, stride 1; lower is better.")
+
+
+def test_method_is_of_text(tmp_path):
+    recipe = ROOT / "recipes" / "smoke" / "vit.toml"
+    result = call([PROGRAM, "compare", recipe, "--run", tmp_path / "runs", "--method", "sliding", "--smoke"])
+    message = "compare: --method needs recipes of language models, these are of classify_image (leave it out)"
+    assert (result.returncode, result.stderr) == (2, f"elliptical: {message}\n")
+
+
 def test_more_seeds_keep_what_is_there(whole, tmp_path):
     folder, _ = whole
     copy = tmp_path / "runs"

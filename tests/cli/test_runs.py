@@ -198,6 +198,22 @@ def test_eval_formats(finished, tmp_path):
     assert sum(record["source"] == "eval" for record in records(run)) == 3 * len(measured)
 
 
+def test_eval_by_a_sliding_window_says_its_cost_and_its_method(finished, tmp_path):
+    run = copy_run(finished, tmp_path / "run")
+    by_blocks = check([PROGRAM, "eval", run])
+    assert by_blocks.stdout.startswith("small-language (valid), by blocks of 16 tokens in 10 columns:\n\n")
+    assert "sliding window" not in by_blocks.stderr
+    sliding = check([PROGRAM, "eval", run, "--method", "sliding"])
+    assert sliding.stdout.startswith("small-language (valid), by a sliding window of 16 tokens, stride 1:\n\n")
+    said = [line for line in sliding.stderr.splitlines() if line.startswith("eval: ")]
+    assert "windows of 16 tokens" in said[0] and "tokens are read to score" in said[0]
+    assert said[1].startswith("eval: about ") and "ETA" in sliding.stderr  # progress with a rate
+    last = [r for r in records(run) if r["source"] == "eval" and r["metric"] == "perplexity"][-2:]
+    assert [(r["method"], r.get("stride"), r.get("columns")) for r in last] == [("block", None, 10), ("sliding", 1, None)]
+    assert last[1]["count"] > last[0]["count"]
+    assert 'method' in one_line(call([PROGRAM, "eval", run, "--method", "slide"]), 2)
+
+
 def test_eval_dump_is_a_safetensors_file(finished, tmp_path):
     run, dump = copy_run(finished, tmp_path / "run"), tmp_path / "dump.safetensors"
     measured = json.loads(check([PROGRAM, "eval", run, "--dump", dump, "--format", "json"]).stdout)

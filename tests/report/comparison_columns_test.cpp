@@ -100,6 +100,59 @@ TEST(ComparisonColumns, WhatIsUnusualAboutAnAttackIsInItsName) {
   EXPECT_EQ(comparison.columns.back().num_pictures, 0) << "all of them";
 }
 
+/// A run of text measured by two methods, which give perplexities 2 apart.
+RunData run_by_two_methods(const std::string& name, int64_t seed) {
+  test::MadeRun made{.name = name, .seed = seed};
+  RunData run = test::run_data(made);
+  run.records.clear();
+  for (const auto& [method, value] : {std::pair("block", 40.0), std::pair("sliding", 38.0)}) {
+    for (const char* perturbation : {"none", "word_swap"}) {
+      const bool is_sliding = std::string(method) == "sliding";
+      const bool is_clean = std::string(perturbation) == "none";
+      std::map<std::string, LabelValue> labels = {{"method", std::string(method)},
+                                                  {"window", int64_t{16}},
+                                                  {"perturbation", std::string(perturbation)}};
+      labels[is_sliding ? "stride" : "columns"] = int64_t{is_sliding ? 1 : 10};
+      if (!is_clean) labels["swap_rate"] = 0.025;
+      add_measurement(run, "perplexity", value + (is_clean ? 0 : 10), labels);
+    }
+  }
+  return run;
+}
+
+TEST(ComparisonColumns, MethodsOfReadingTextNeverMix) {
+  std::vector<RunData> runs;
+  for (const int64_t seed : {1, 2}) {
+    for (const char* name : {"other", "softmax"}) runs.push_back(run_by_two_methods(name, seed));
+  }
+  Comparison comparison = compare_runs(runs);
+  EXPECT_EQ(reading_text(comparison.reading), "by blocks of 16 tokens in 10 columns");
+  EXPECT_EQ(row_of(comparison, "other").cells[0]->values, (std::vector<double>{40, 40}));
+  EXPECT_EQ(row_of(comparison, "other").cells[1]->values, (std::vector<double>{50, 50}));
+
+  comparison = compare_runs(runs, {.method = "sliding"});
+  EXPECT_EQ(reading_text(comparison.reading), "by a sliding window of 16 tokens, stride 1");
+  EXPECT_EQ(row_of(comparison, "other").cells[0]->values, (std::vector<double>{38, 38}));
+  EXPECT_EQ(row_of(comparison, "other").cells[1]->values, (std::vector<double>{48, 48}));
+
+  // Damaged text that was read in another way than clean text is no column beside it.
+  for (RunData& run : runs) {
+    std::erase_if(run.records, [](const Record& record) {
+      return record.labels.at("perturbation") == LabelValue(std::string("word_swap")) &&
+             record.labels.at("method") == LabelValue(std::string("block"));
+    });
+  }
+  EXPECT_EQ(measures_of(compare_runs(runs, {.method = "block"})), Lines({"clean"}));
+
+  // A run that lacks the method is named with the command that makes up for it.
+  std::erase_if(runs[0].records, [](const Record& record) {
+    return record.labels.at("method") == LabelValue(std::string("sliding"));
+  });
+  EXPECT_TRUE(has_line(compare_runs(runs, {.method = "sliding"}).problems,
+                       {"runs/other-seed-1: is not measured on clean data as the others are "
+                        "(elliptical eval runs/other-seed-1 --split test --method sliding"}));
+}
+
 TEST(ComparisonColumns, AnAttackOnFewerPicturesThanTheFirstSaysSo) {
   const std::vector<RunData> runs = two_methods([](RunData& run, double better) {
     add_attack(run, "pgd", kPixel, 30 + better, {}, 50);

@@ -37,6 +37,21 @@ TEST_F(EvaluateTest, RecordsCarryEveryLabelAndTheDumpEveryTarget) {
   EXPECT_TRUE(task->model().is_training()) << "left in the mode it was found in";
 }
 
+TEST_F(EvaluateTest, WhatAnEvaluationCostsIsSaidBeforeItsFirstBatch) {
+  RunOptions run_options = toy_run_options(1);
+  run_options.task.get<ToyOptions>().eval_cost = "much: 12 rows are read twice";
+  run_options.task.get<ToyOptions>().eval_batches = 9;
+  const std::unique_ptr<tasks::Task> task = make_toy_task(run_options);
+  ToyEvalOptions options;
+  std::vector<std::string> said;
+  toy_hook = [&](const std::string&, int64_t index) { said.push_back(std::to_string(index)); };
+  evaluate(*task, options, {}, {.notice = [&](const std::string& line) { said.push_back(line); }});
+  ASSERT_EQ(said.size(), 11);
+  EXPECT_EQ(said[0], "eval: much: 12 rows are read twice");
+  EXPECT_EQ(said[5], "4");
+  EXPECT_EQ(said[6], "eval: about 0:00 at the speed of the first batches");
+}
+
 TEST_F(EvaluateTest, AModelLeftInEvaluationModeStaysThere) {
   const std::unique_ptr<tasks::Task> task = make_toy_task(toy_run_options(1));
   task->model().eval();

@@ -44,7 +44,9 @@ struct ToyModel : torch::nn::Module {
 
 class ToyEvalSet : public tasks::EvalSet {
  public:
-  ToyEvalSet(int64_t num_batches, double noise) : num_batches_(num_batches), noise_(noise) {}
+  ToyEvalSet(int64_t num_batches, double noise, std::string cost)
+      : num_batches_(num_batches), noise_(noise), cost_(std::move(cost)) {}
+  std::string cost() const override { return cost_; }
   int64_t size() const override { return num_batches_; }
   tasks::Batch get(int64_t index) const override {
     if (toy_hook) toy_hook("eval", index);
@@ -59,6 +61,7 @@ class ToyEvalSet : public tasks::EvalSet {
  private:
   int64_t num_batches_;
   double noise_;
+  std::string cost_;
 };
 
 class ToyTask : public tasks::Task {
@@ -98,7 +101,8 @@ class ToyTask : public tasks::Task {
 
   std::unique_ptr<tasks::EvalSet> eval_set(Options& options) override {
     return std::make_unique<ToyEvalSet>(options_.eval_batches,
-                                        dynamic_cast<ToyEvalOptions&>(options).noise);
+                                        dynamic_cast<ToyEvalOptions&>(options).noise,
+                                        options_.eval_cost);
   }
   std::unique_ptr<Options> make_eval_options() const override {
     return std::make_unique<ToyEvalOptions>();

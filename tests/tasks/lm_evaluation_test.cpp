@@ -131,6 +131,71 @@ TEST(LmEvaluation, StrideOfAWindowIsBlockOfOneColumn) {
   EXPECT_LE((one - other).narrow(0, 0, count).abs().max().item<double>(), 1e-5);
 }
 
+/// -log p of each target but the first token, window by window, as the definition has it: the first
+/// window scores all of its targets, each later one its last.
+std::vector<double> nll_by_windows(LanguageModelTask& task,
+                                   int64_t window,
+                                   std::optional<ops::MetricScope> scope) {
+  const at::NoGradGuard no_grad;
+  const support::OneThread one_thread;
+  const std::vector<int32_t>& stream = task.corpus().stream(data::Split::kValid);
+  const auto tokens = [&](size_t begin, int64_t count) {
+    const auto first = stream.begin() + static_cast<int64_t>(begin);
+    return at::tensor(std::vector<int64_t>(first, first + count));
+  };
+  std::vector<double> result;
+  for (size_t begin = 0; begin + static_cast<size_t>(window) < stream.size(); ++begin) {
+    nn::AttentionContext context;
+    context.metric_scope = scope;
+    const at::Tensor hidden = task.lm().forward(tokens(begin, window).unsqueeze(0), context)[0];
+    const at::Tensor nll = task.lm().nll(hidden, tokens(begin + 1, window));
+    for (int64_t n = begin == 0 ? 0 : window - 1; n < window; ++n) {
+      result.push_back(nll[n].item<double>());
+    }
+  }
+  return result;
+}
+
+class LmSlidingEvaluation : public ::testing::TestWithParam<AttentionVariant> {};
+
+TEST_P(LmSlidingEvaluation, EqualsALoopOverWindows) {
+  LanguageModelTask task(small_task_options(GetParam()), 1);
+  std::vector<std::optional<ops::MetricScope>> scopes = {std::nullopt};
+  if (task.labels().contains("metric_scope")) {
+    scopes.emplace_back(ops::MetricScope::kPrefix);
+    scopes.emplace_back(ops::MetricScope::kSequence);
+  }
+  for (const auto& scope : scopes) {
+    LmEvalOptions options = method("sliding");
+    options.metric_scope = scope;
+    Dump dump;
+    evaluate(task, options, &dump);
+    const at::Tensor expected = at::tensor(nll_by_windows(task, 8, scope), at::kDouble);
+    const at::Tensor actual = -at::cat(dump.at("log_probability"));
+    ASSERT_EQ(actual.sizes(), expected.sizes());
+    // Windows that are computed together may sum in another order, in float, of numbers near 5.
+    EXPECT_LE((actual - expected).abs().max().item<double>(), 2e-5);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All,
+                         LmSlidingEvaluation,
+                         ::testing::ValuesIn(support::attention_variants()),
+                         support::VariantName{});
+
+TEST(LmEvaluation, CostOfASlidingWindowIsKnownBeforehand) {
+  LanguageModelTask task(small_task_options(), 1);
+  LmEvalOptions options = method("sliding");
+  const int64_t T = static_cast<int64_t>(task.corpus().stream(data::Split::kValid).size());
+  const std::string read = std::to_string(8 * (T - 8)), all = std::to_string(T);
+  EXPECT_EQ(task.eval_set(options)->cost(),
+            "sliding window: " + std::to_string(T - 8) + " windows of 8 tokens, " + read +
+                " tokens are read to score " + std::to_string(T - 1) + " (--method block reads " +
+                all + ")");
+  options = method("block");
+  EXPECT_EQ(task.eval_set(options)->cost(), "");
+}
+
 class LmStreamEvaluation : public ::testing::TestWithParam<AttentionVariant> {};
 
 TEST_P(LmStreamEvaluation, EqualsBlock) {

@@ -41,8 +41,28 @@ TEST(TokenWindows, SlidingScoresEveryTargetOnce) {
 
 TEST(TokenWindows, SlidingStartsWithAFullWindow) {
   const auto batches = sliding_batches(7, 4, 1, 100);
-  ASSERT_EQ(batches.size(), 1u);
-  EXPECT_EQ(batches[0], (WindowBatch{{0, 4, 4}, {1, 4, 1}, {2, 4, 1}}));
+  ASSERT_EQ(batches.size(), 2u) << "what scores more is a batch of its own";
+  EXPECT_EQ(batches[0], (WindowBatch{{0, 4, 4}}));
+  EXPECT_EQ(batches[1], (WindowBatch{{1, 4, 1}, {2, 4, 1}}));
+}
+
+TEST(TokenWindows, CostOfSlidingIsThatOfItsWindows) {
+  for (const int64_t stride : {1, 3, 4}) {
+    for (const int64_t num_tokens : {2, 4, 5, 6, 20, 23}) {
+      SlidingCost counted;
+      for (const WindowBatch& batch : sliding_batches(num_tokens, 4, stride, 3)) {
+        for (const Window& window : batch) {
+          ++counted.num_windows;
+          counted.num_computed += window.length;
+          counted.num_scored += window.num_scored;
+        }
+      }
+      const SlidingCost cost = sliding_cost(num_tokens, 4, stride);
+      EXPECT_EQ(cost.num_windows, counted.num_windows) << num_tokens << " " << stride;
+      EXPECT_EQ(cost.num_computed, counted.num_computed) << num_tokens << " " << stride;
+      EXPECT_EQ(cost.num_scored, counted.num_scored) << num_tokens << " " << stride;
+    }
+  }
 }
 
 }  // namespace
