@@ -2,6 +2,8 @@
 #include "elliptical/base/records.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +15,7 @@
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "elliptical/base/errors.h"
 #include "elliptical/base/files.h"
@@ -164,6 +167,26 @@ std::string read_if_there(const std::filesystem::path& path) {
       path.string() + ": can not " + action + ": " + std::generic_category().message(code), code);
 }
 
+/// A file system without locks has none: appending is one write each anyway.
+void lock(int descriptor) {
+  while (::flock(descriptor, LOCK_EX) != 0 && errno == EINTR) continue;
+}
+
+struct Unlock {
+  const int& descriptor;
+  ~Unlock() {
+    if (descriptor >= 0) ::flock(descriptor, LOCK_UN);
+  }
+};
+
+/// Whether the open file is still the one of that name.
+bool is_at(const std::filesystem::path& path, int descriptor) {
+  struct stat named{}, opened{};
+  if (::fstat(descriptor, &opened) != 0) return true;  // nothing better is known
+  return ::stat(path.c_str(), &named) == 0 && named.st_ino == opened.st_ino &&
+         named.st_dev == opened.st_dev;
+}
+
 }  // namespace
 
 std::string to_json_line(const Record& record) {
@@ -188,23 +211,45 @@ Record parse_record(const std::string& line) {
 }
 
 RecordWriter::RecordWriter(const std::filesystem::path& path) : path_(path) {
-  const std::string text = read_if_there(path);
-  const size_t last_end = text.rfind('\n');
-  const size_t length = last_end == std::string::npos ? 0 : last_end + 1;
-  descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (descriptor_ < 0) fail(path_, "open");
-  if (length < text.size() && ::ftruncate(descriptor_, static_cast<off_t>(length)) != 0) {
-    const int code = errno;
+  open_locked();
+  try {
+    const Unlock unlock{descriptor_};
+    const std::string text = read_if_there(path);
+    const size_t last_end = text.rfind('\n');
+    const size_t length = last_end == std::string::npos ? 0 : last_end + 1;
+    const bool is_cut = length < text.size();
+    if (is_cut && ::ftruncate(descriptor_, static_cast<off_t>(length)) != 0) fail(path_, "cut");
+  } catch (...) {
     ::close(descriptor_);
-    errno = code;
-    fail(path_, "cut");
+    throw;
   }
 }
 
-RecordWriter::~RecordWriter() { ::close(descriptor_); }
+RecordWriter::~RecordWriter() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+/// Opens what is at the path, and locks it: while one waits for the lock, another file may have
+/// taken its place.
+void RecordWriter::open_locked() {
+  constexpr int kAttempts = 100;
+  for (int attempt = 1;; ++attempt) {
+    descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (descriptor_ < 0) fail(path_, "open");
+    lock(descriptor_);
+    if (is_at(path_, descriptor_) || attempt == kAttempts) return;
+    ::close(std::exchange(descriptor_, -1));
+  }
+}
 
 void RecordWriter::append(const Record& record) {
   const std::string line = to_json_line(record) + "\n";
+  lock(descriptor_);
+  if (!is_at(path_, descriptor_)) {
+    ::close(std::exchange(descriptor_, -1));
+    open_locked();
+  }
+  const Unlock unlock{descriptor_};
   const off_t start = ::lseek(descriptor_, 0, SEEK_END);
   size_t written = 0;
   while (written < line.size()) {
@@ -225,16 +270,30 @@ void RecordWriter::sync() {
   if (::fsync(descriptor_) != 0) fail(path_, "sync");
 }
 
-void RecordWriter::truncate_after_step(const std::filesystem::path& path, int64_t step) {
+void RecordWriter::truncate_after_step(const std::filesystem::path& path,
+                                       int64_t step,
+                                       const std::function<void(const std::string&)>& damaged) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return;
+  RecordWriter writer(path);
+  lock(writer.descriptor_);  // until the new file is in place
   const std::string text = read_if_there(path);
-  std::string kept;
+  std::filesystem::path aside = path;
+  aside += ".damaged";
+  std::string kept, moved;
   for_each_line(text, [&](int64_t number, std::string_view line) {
-    const Record record = parse_line(path, number, line);
-    const auto label = record.labels.find("step");
-    const int64_t* own =
-        label == record.labels.end() ? nullptr : std::get_if<int64_t>(&label->second);
-    if (own == nullptr || *own <= step) kept.append(line).push_back('\n');
+    try {
+      const Record record = parse_line(path, number, line);
+      const auto label = record.labels.find("step");
+      const int64_t* own =
+          label == record.labels.end() ? nullptr : std::get_if<int64_t>(&label->second);
+      if (own == nullptr || *own <= step) kept.append(line).push_back('\n');
+    } catch (const DataError& error) {
+      moved.append(line).push_back('\n');
+      damaged(std::string(error.what()) + " (left out, moved to " + aside.string() + ")");
+    }
   });
+  if (!moved.empty()) write_file_atomically(aside, read_if_there(aside) + moved);
   if (kept.size() != text.size()) write_file_atomically(path, kept);
 }
 

@@ -36,7 +36,9 @@ std::string to_json_line(const Record& record);
 Record parse_record(const std::string& line);
 
 /// Appends to a file that may have been cut anywhere by an earlier death: what follows the last
-/// complete line is dropped first. Each record is one write.
+/// complete line is dropped first. Each record is one write. Several processes may append to one
+/// file, also while another one drops records: they wait for each other, line by line, and a file
+/// that took the place of the one that was opened is the one that is written.
 class RecordWriter {
  public:
   explicit RecordWriter(const std::filesystem::path& path);
@@ -45,10 +47,14 @@ class RecordWriter {
   RecordWriter& operator=(const RecordWriter&) = delete;
   void append(const Record& record);
   void sync();  ///< what was appended survives a loss of power
-  /// Drops every record whose label `step` is above `step`: they come again after a resume.
-  static void truncate_after_step(const std::filesystem::path& path, int64_t step);
+  /// Drops every record whose label `step` is above `step`: they come again after a resume. Lines
+  /// that can not be read are moved to `FILE.damaged`, and `damaged` is told of each.
+  static void truncate_after_step(const std::filesystem::path& path,
+                                  int64_t step,
+                                  const std::function<void(const std::string&)>& damaged);
 
  private:
+  void open_locked();
   std::filesystem::path path_;
   int descriptor_ = -1;
 };

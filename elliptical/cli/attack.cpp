@@ -75,13 +75,15 @@ int attack(const Arguments& arguments) {
   const run::LoopHooks hooks = printer.telling_hooks();
   LoadedRun loaded = load_run(folder, step, hooks, weights);
   AttackDump dump;
-  const std::vector<Record> records =
-      attack_run(loaded, plan, eval_assignments, hooks, dump_path.empty() ? nullptr : &dump);
-  if (!dump_path.empty()) {
+  const auto tell = [&](const std::vector<Record>& records) {
+    if (format != "none") print_records(std::cout, records, format);
+    std::cout.flush();
+    if (dump_path.empty()) return;
     run::replace_tensors(dump_path, concatenated(dump.tensors),
                          run::attack_metadata(plan.cases.front(), plan.profile, dump.class_names));
-  }
-  if (format != "none") print_records(std::cout, records, format);
+  };
+  attack_run(loaded, plan, eval_assignments, hooks,
+             dump_path.empty() ? nullptr : &dump, tell);
   return 0;
 }
 

@@ -64,10 +64,12 @@ int eval(const Arguments& arguments) {
   const run::LoopHooks hooks = printer.telling_hooks();
   LoadedRun loaded = load_run(folder, step, hooks, weights);
   tasks::Dump dump;
-  const std::vector<Record> records =
-      evaluate_run(loaded, all, hooks, dump_path.empty() ? nullptr : &dump);
-  if (!dump_path.empty()) run::write_tensors(dump_path, concatenated(dump));
-  print_records(std::cout, records, format);
+  const auto tell = [&](const std::vector<Record>& records) {
+    print_records(std::cout, records, format);
+    std::cout.flush();
+    if (!dump_path.empty()) run::write_tensors(dump_path, concatenated(dump));
+  };
+  evaluate_run(loaded, all, hooks, dump_path.empty() ? nullptr : &dump, tell);
   return 0;
 }
 

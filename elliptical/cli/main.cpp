@@ -3,7 +3,9 @@
 // The program `elliptical`: a table of commands. Results go to stdout, everything else to stderr.
 // Exit status: 0 done, 1 failed, 2 wrong usage, 3 set-up missing, 128 + signal interrupted.
 #include <c10/util/Exception.h>
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <array>
 #include <csignal>
@@ -84,10 +86,20 @@ int run_and_report(Arguments arguments) {
   }
 }
 
+/// Descriptors 0 to 2 that were closed by whoever started the program lead nowhere. Otherwise the
+/// next files that are opened would get their numbers, and progress would be written into records.
+void occupy_standard_descriptors() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    // The lowest free number is given out first: the one that is missing.
+    if (fcntl(descriptor, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0) _exit(1);
+  }
+}
+
 }  // namespace
 }  // namespace elliptical::cli
 
 int main(int argc, char** argv) {
+  elliptical::cli::occupy_standard_descriptors();
   // A reader that went away and a file that may not grow are failed writes, not deaths.
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <torch/torch.h>
 
+#include <exception>
+#include <optional>
 #include <set>
 
 #include "elliptical/base/config.h"
@@ -11,6 +13,8 @@
 #include "elliptical/cli/table.h"
 #include "elliptical/report/measurement.h"
 #include "elliptical/run/attack_evaluation.h"
+#include "elliptical/run/data_check.h"
+#include "elliptical/run/non_finite.h"
 #include "elliptical/run/signals.h"
 #include "elliptical/run/train.h"
 
@@ -60,6 +64,37 @@ void add_weights(CLI::App& app, std::optional<run::Weights>& weights) {
       ->check(one_of({"trained", "ema"}));
 }
 
+namespace {
+
+/// What weights that are not finite say or measure means nothing, and looks like a result.
+void require_finite(const torch::nn::Module& model,
+                    const std::filesystem::path& checkpoint,
+                    bool is_average) {
+  const std::string name = run::non_finite_tensor(run::named_tensors(model));
+  if (name.empty()) return;
+  throw RunError(fmt::format(
+      "{}: weights must be finite, {} is not (choose an older checkpoint with --step, or train it "
+      "again with a lower optimizer.learning_rate)",
+      (checkpoint / (is_average ? "ema.safetensors" : "model.safetensors")).string(), name));
+}
+
+/// Tells, then records, whatever becomes of the telling.
+void tell_and_record(const std::vector<Record>& records,
+                     const run::RunPaths& paths,
+                     const Told& told) {
+  std::exception_ptr failure;
+  try {
+    if (told) told(records);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  RecordWriter writer(paths.records());
+  for (const Record& record : records) writer.append(record);
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace
+
 LoadedRun load_run(const std::filesystem::path& folder,
                    int64_t step,
                    const run::LoopHooks& hooks,
@@ -91,6 +126,7 @@ LoadedRun load_run(const std::filesystem::path& folder,
   run::copy_tensors(
       run::named_tensors(loaded.task->model()), average ? checkpoint.average : checkpoint.model,
       (checkpoint.folder / (average ? "ema.safetensors" : "model.safetensors")).string());
+  require_finite(loaded.task->model(), checkpoint.folder, average);
   loaded.task->model().eval();
   loaded.step = checkpoint.state.step;
   return loaded;
@@ -109,7 +145,8 @@ run::Labels loaded_labels(const LoadedRun& loaded, const std::string& source) {
 std::vector<Record> evaluate_run(LoadedRun& loaded,
                                  const std::vector<std::string>& assignments,
                                  const run::LoopHooks& hooks,
-                                 tasks::Dump* dump) {
+                                 tasks::Dump* dump,
+                                 const Told& told) {
   const std::unique_ptr<Options> eval_options = loaded.task->make_eval_options();
   apply_overrides(assignments, fields_of(*eval_options));
   const run::SignalGuard signals;
@@ -122,8 +159,7 @@ std::vector<Record> evaluate_run(LoadedRun& loaded,
                           run::signal_name(signal) + ", nothing was recorded",
                       signal);
   }
-  RecordWriter writer(loaded.paths.records());
-  for (const Record& record : *records) writer.append(record);
+  tell_and_record(*records, loaded.paths, told);
   if (auto snapshot = loaded.task->snapshot(*eval_options)) {
     if (!snapshot->missing.empty()) hooks.say(snapshot->missing);
     snapshot->metadata["step"] = std::to_string(loaded.step);
@@ -144,9 +180,15 @@ std::vector<Record> attack_run(LoadedRun& loaded,
                                const run::AttackPlan& plan,
                                const std::vector<std::string>& assignments,
                                const run::LoopHooks& hooks,
-                               AttackDump* dump) {
+                               AttackDump* dump,
+                               const Told& told) {
   const std::unique_ptr<Options> eval_options = loaded.task->make_eval_options();
   if (loaded.task->classifier() != nullptr) apply_overrides(assignments, fields_of(*eval_options));
+  // Two at once would do the same work twice.
+  std::optional<run::FileLock> lock;
+  if (loaded.task->classifier() != nullptr) {
+    lock.emplace(loaded.paths.attack_lock(), loaded.paths.folder);
+  }
   const run::SignalGuard signals;
   std::vector<Record> records =
       run::evaluate_attacks({.task = *loaded.task,
@@ -159,8 +201,7 @@ std::vector<Record> attack_run(LoadedRun& loaded,
                              .dump = dump != nullptr ? &dump->tensors : nullptr,
                              .class_names = dump != nullptr ? &dump->class_names : nullptr,
                              .pictures = dump != nullptr ? "" : loaded.paths.attack_pictures()});
-  RecordWriter writer(loaded.paths.records());
-  for (const Record& record : records) writer.append(record);
+  tell_and_record(records, loaded.paths, told);
   return records;
 }
 
@@ -182,6 +223,7 @@ void start_run(const run::RunPaths& paths,
   hooks.describe(task->data_description());
   for (const std::string& line : task->notices()) hooks.say(line);
   if (options.train.steps > 0) task->num_train_units();  // throws where there is nothing to read
+  run::require_measurable(*task);
   const run::RunLock lock = run::create_run_folder(paths);
   run::write_config(paths, run::config_text(options));
   run::train({.paths = paths,
@@ -200,6 +242,7 @@ void resume_run(const run::RunPaths& paths, const run::LoopHooks& hooks) {
   const std::unique_ptr<tasks::Task> task =
       make_task(options, is_new ? tasks::TaskUse::kNewRun : tasks::TaskUse::kTraining);
   hooks.describe(task->data_description());
+  run::require_measurable(*task);
   run::train({.paths = paths,
               .options = &options,
               .task = task.get(),

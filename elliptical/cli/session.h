@@ -5,6 +5,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -52,7 +53,8 @@ struct LoadedRun {
 };
 
 /// `step` -1: the newest checkpoint that can be used. Without `weights` those that the run is
-/// measured by (train.eval_weights). RunError where there is no average and one is asked for.
+/// measured by (train.eval_weights). RunError where there is no average and one is asked for, and
+/// where weights are not finite.
 LoadedRun load_run(const std::filesystem::path& folder,
                    int64_t step,
                    const run::LoopHooks& hooks,
@@ -61,12 +63,17 @@ LoadedRun load_run(const std::filesystem::path& folder,
 /// What every record of a measurement carries; `source`: "eval", "attack".
 run::Labels loaded_labels(const LoadedRun& loaded, const std::string& source);
 
+/// Is given the records of a measurement before they are appended to the run's, so that the numbers
+/// are seen even where that fails. What it throws comes after that.
+using Told = std::function<void(const std::vector<Record>&)>;
+
 /// Evaluates and appends the records to the run's. `assignments` are evaluation options. Throws
 /// Interrupted after a signal.
 std::vector<Record> evaluate_run(LoadedRun& loaded,
                                  const std::vector<std::string>& assignments,
                                  const run::LoopHooks& hooks,
-                                 tasks::Dump* dump = nullptr);
+                                 tasks::Dump* dump = nullptr,
+                                 const Told& told = {});
 
 /// Results of a dump, whole, as a file has them.
 run::NamedTensors concatenated(const tasks::Dump& dump);
@@ -84,7 +91,8 @@ std::vector<Record> attack_run(LoadedRun& loaded,
                                const run::AttackPlan& plan,
                                const std::vector<std::string>& assignments,
                                const run::LoopHooks& hooks,
-                               AttackDump* dump = nullptr);
+                               AttackDump* dump = nullptr,
+                               const Told& told = {});
 
 /// Makes a new run from `options` and trains it to its end.
 void start_run(const run::RunPaths& paths,

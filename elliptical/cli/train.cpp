@@ -8,6 +8,7 @@
 #include "elliptical/base/errors.h"
 #include "elliptical/cli/progress_printer.h"
 #include "elliptical/cli/session.h"
+#include "elliptical/run/data_check.h"
 #include "elliptical/run/train.h"
 
 namespace elliptical::cli {
@@ -21,7 +22,7 @@ const char* const kAfterwards =
 /// What the run measured last, on stdout.
 void print_last_records(const run::RunPaths& paths, const std::string& format) {
   std::vector<Record> last;
-  for (Record& record : read_records(paths.records())) {
+  for (Record& record : read_records(paths.records(), [](const std::string&) {})) {
     if (!last.empty() && last.front().labels["step"] != record.labels["step"]) last.clear();
     last.push_back(std::move(record));
   }
@@ -107,6 +108,7 @@ int fork(const Arguments& arguments) {
     throw RunError(source.string() + ": must have a checkpoint to start from, has none");
   const std::unique_ptr<tasks::Task> task = make_task(options, tasks::TaskUse::kTraining);
   printer.telling_hooks().describe(task->data_description());
+  run::require_measurable(*task);
   const run::RunLock lock = run::create_run_folder(paths);
   const run::TrainJob job{.paths = paths,
                           .options = &options,

@@ -51,6 +51,11 @@ std::string compact(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+std::string with_checksum(Json json) {
+  json["checksum"] = sha256_hex(compact(json));
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
 std::string state_text(const CheckpointState& state,
                        const std::map<std::string, WrittenFile>& files) {
   Json json = {{"format", 1},
@@ -64,8 +69,7 @@ std::string state_text(const CheckpointState& state,
   for (const auto& [name, file] : files) {
     json["files"][name] = {{"sha256", file.sha256}, {"bytes", file.num_bytes}};
   }
-  json["checksum"] = sha256_hex(compact(json));
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return with_checksum(std::move(json));
 }
 
 CheckpointState parse_state(const fs::path& path, const std::string& text, Json& json) {
@@ -144,6 +148,14 @@ void save_checkpoint(const fs::path& checkpoints,
     throw;
   }
   sync_folder(checkpoints);
+}
+
+void mark_evaluated(const fs::path& checkpoints, int64_t step) {
+  const fs::path path = checkpoints / folder_name(step) / kStateFile;
+  Json json;
+  parse_state(path, read_file(path, kMaxStateBytes), json);
+  json["evaluated"] = true;
+  write_file_atomically(path, with_checksum(std::move(json)));
 }
 
 Checkpoint read_checkpoint(const fs::path& folder, CheckpointPart part) {

@@ -54,6 +54,9 @@ void save_checkpoint(const fs::path& checkpoints,
                      const NamedTensors& average,
                      const Notice& notice);
 
+/// Notes in the checkpoint of that step that its evaluation is in the records. Atomic.
+void mark_evaluated(const fs::path& checkpoints, int64_t step);
+
 /// Reads and verifies one. Throws DataError: file and what is wrong with it.
 Checkpoint read_checkpoint(const fs::path& folder, CheckpointPart part);
 

@@ -86,6 +86,14 @@ std::string first_non_finite_layer(const NamedTensors& parameters,
   return own.found.empty() ? "none of the layers: what follows them" : own.found;
 }
 
+std::string non_finite_tensor(const NamedTensors& tensors) {
+  const at::NoGradGuard no_grad;
+  for (const auto& [name, tensor] : tensors) {
+    if (!is_finite(tensor)) return name;
+  }
+  return "";
+}
+
 std::string non_finite_gradient(const NamedTensors& parameters) {
   for (auto item = parameters.rbegin(); item != parameters.rend(); ++item) {
     const at::Tensor gradient = item->second.grad();

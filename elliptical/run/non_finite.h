@@ -17,6 +17,9 @@ namespace elliptical::run {
 std::string first_non_finite_layer(const NamedTensors& parameters,
                                    const std::function<void()>& forward);
 
+/// The first that holds a NaN or an infinity; empty: all are finite.
+std::string non_finite_tensor(const NamedTensors& tensors);
+
 /// The parameter whose gradient is not finite, nearest to the loss; empty: all are finite.
 std::string non_finite_gradient(const NamedTensors& parameters);
 

@@ -49,12 +49,7 @@ RunPaths find_run(const fs::path& folder) {
   return paths;
 }
 
-RunLock::RunLock(const RunPaths& paths, const std::function<void()>& then) : RunLock(paths) {
-  then();
-}
-
-RunLock::RunLock(const RunPaths& paths) {
-  const fs::path path = paths.lock();
+FileLock::FileLock(const fs::path& path, const fs::path& subject) {
   descriptor_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (descriptor_ < 0) fail(path, "could not be opened");
   if (flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
@@ -62,7 +57,7 @@ RunLock::RunLock(const RunPaths& paths) {
     const std::string pid = holder(descriptor_);
     if (busy) {
       close(descriptor_);
-      throw RunError(paths.folder.string() + ": is in use by process " +
+      throw RunError(subject.string() + ": is in use by process " +
                      (pid.empty() ? "(unknown)" : pid) + " (wait for it or stop it)");
     }
     const int reason = errno;
@@ -77,7 +72,7 @@ RunLock::RunLock(const RunPaths& paths) {
   }
 }
 
-RunLock::~RunLock() { close(descriptor_); }
+FileLock::~FileLock() { close(descriptor_); }
 
 void check_new(const RunPaths& paths) {
   const std::string folder = paths.folder.string();

@@ -5,7 +5,8 @@
 //     records.jsonl   one measured number a line
 //     log.jsonl       losses of single steps
 //     attacks.jsonl   batches that `attack` has finished
-//     lock            held while a process works on the run
+//     lock            held while a process trains the run
+//     attack.lock     held while a process attacks it
 //     checkpoints/    step-N/ each (checkpoint.h)
 //     snapshot.safetensors  what the model does on one small input, after `eval`
 //     attack.safetensors    pictures before and after an attack, after `attack`
@@ -28,6 +29,7 @@ struct RunPaths {
   fs::path log() const { return folder / "log.jsonl"; }
   fs::path attacks() const { return folder / "attacks.jsonl"; }
   fs::path lock() const { return folder / "lock"; }
+  fs::path attack_lock() const { return folder / "attack.lock"; }
   fs::path checkpoints() const { return folder / "checkpoints"; }
   fs::path snapshot() const { return folder / "snapshot.safetensors"; }
   fs::path attack_pictures() const { return folder / "attack.safetensors"; }
@@ -38,19 +40,28 @@ struct RunPaths {
 /// The paths of an existing run; RunError when `folder` holds none.
 RunPaths find_run(const fs::path& folder);
 
-/// Exclusive use of a run folder.
-class RunLock {
+/// One process at a time, by a lock on a file. It ends with the process, however that ends.
+class FileLock {
  public:
-  /// Throws RunError that names the process that holds the lock.
-  explicit RunLock(const RunPaths& paths);
-  /// The same, then `then`; the lock is let go when that throws.
-  RunLock(const RunPaths& paths, const std::function<void()>& then);
-  ~RunLock();
-  RunLock(const RunLock&) = delete;
-  RunLock& operator=(const RunLock&) = delete;
+  /// Throws RunError that says that `subject` is in use and names the process that holds the lock.
+  FileLock(const fs::path& path, const fs::path& subject);
+  ~FileLock();
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
 
  private:
   int descriptor_ = -1;
+};
+
+/// Exclusive use of a run folder.
+class RunLock {
+ public:
+  explicit RunLock(const RunPaths& paths) : lock_(paths.lock(), paths.folder) {}
+  /// The same, then `then`; the lock is let go when that throws.
+  RunLock(const RunPaths& paths, const std::function<void()>& then) : RunLock(paths) { then(); }
+
+ private:
+  FileLock lock_;
 };
 
 /// RunError unless a new run can be made there: no folder yet, or one with nothing in it.

@@ -8,7 +8,7 @@
 
 #include "elliptical/base/config.h"
 #include "elliptical/base/errors.h"
-#include "elliptical/base/names.h"
+#include "elliptical/run/data_check.h"
 #include "elliptical/run/non_finite.h"
 #include "elliptical/run/optimizer.h"
 #include "elliptical/run/signals.h"
@@ -26,29 +26,6 @@ constexpr const char* kTraining = "train";
 /// Whether `step`, which has just been done, is one of every `interval`, or the last.
 bool is_due(int64_t step, int64_t interval, int64_t steps) {
   return step > 0 && (step == steps || (interval > 0 && step % interval == 0));
-}
-
-/// "name: CHECKSUM, was CHECKSUM" for each piece of data that is not what it was.
-std::vector<std::string> data_differences(const std::map<std::string, std::string>& now,
-                                          const std::map<std::string, std::string>& before) {
-  std::vector<std::string> result;
-  for (const auto& [name, checksum] : now) {
-    const auto found = before.find(name);
-    if (found == before.end())
-      result.push_back(name + ": is new");
-    else if (found->second != checksum)
-      result.push_back(name + ": " + checksum + ", was " + found->second);
-  }
-  for (const auto& [name, checksum] : before) {
-    if (!now.contains(name)) result.push_back(name + ": is gone");
-  }
-  return result;
-}
-
-std::string joined(const std::vector<std::string>& lines) {
-  std::string text;
-  for (const std::string& line : lines) text += (text.empty() ? "" : "; ") + line;
-  return text;
 }
 
 int64_t step_of(const Record& record) {
@@ -70,7 +47,11 @@ class Trainer {
         task_(*job.task),
         config_(config_text(*job.options)),
         optimizer_(job.task->model(), job.options->optimizer),
-        average_(job.task->model(), job.options->train.ema_decay) {}
+        average_(job.task->model(), job.options->train.ema_decay) {
+    for (const auto& item : job.task->model().named_buffers()) {
+      buffers_.emplace_back(item.value(), at::Tensor());
+    }
+  }
 
   void restore();
   void loop();
@@ -78,12 +59,15 @@ class Trainer {
   void load(const Checkpoint& checkpoint, bool with_optimizer);
 
  private:
-  void check_unchanged(const CheckpointState& before) const;
   void update();
   [[noreturn]] void fail_non_finite(const tasks::Batch& batch, double loss, double norm);
   bool evaluate_now();
   void note_best(const Record& record);
+  void run_steps();
+  void require_finite();
   void save(bool pending);
+  bool save_or_say(bool pending, bool must_save);
+  void save_before_error();
   RandomKey step_key() const {
     return RandomKey(static_cast<uint64_t>(options_.seed)).derive("train").derive(step_);
   }
@@ -98,27 +82,20 @@ class Trainer {
 
   int64_t step_ = 0;  ///< updates done
   bool evaluated_ = false;
+  bool pending_ = false;  ///< the evaluation of this step is still to be done
   int64_t saved_step_ = -1;
+  bool saved_evaluated_ = false;  ///< whether that checkpoint says that its evaluation is done
+  /// Weights and moments are those after `step_`: not in the middle of an update, nor known to be
+  /// bad.
+  bool is_whole_ = true;
+  /// What a forward pass changes, running means for instance, and its values before the step.
+  std::vector<std::pair<at::Tensor, at::Tensor>> buffers_;
   std::optional<double> best_value_;
   std::optional<int64_t> best_step_;
   std::optional<RecordWriter> records_, log_;
   double train_seconds_ = 0;  ///< of this process
   int64_t train_units_ = 0, train_steps_ = 0;
 };
-
-void Trainer::check_unchanged(const CheckpointState& before) const {
-  RunOptions now = options_, then = options_;
-  read_recipe_text(before.config, job_.paths.checkpoints() / "state.json", fields_of(then));
-  std::vector<std::string> changes = differences(fields_of(now), fields_of(then));
-  for (const std::string& line : data_differences(task_.data_fingerprint(), before.data)) {
-    changes.push_back("data " + line);
-  }
-  if (changes.empty()) return;
-  throw RunError(
-      job_.paths.folder.string() +
-      ": configuration and data must be those of the checkpoint, changed: " + joined(changes) +
-      " (put them back, or: elliptical fork " + job_.paths.folder.string() + " --run DIR)");
-}
 
 void Trainer::load(const Checkpoint& checkpoint, bool with_optimizer) {
   copy_tensors(named_tensors(task_.model()), checkpoint.model,
@@ -137,16 +114,16 @@ void Trainer::restore() {
   const auto notice = [this](const std::string& line) { job_.hooks.say(line); };
   const auto checkpoint = newest_checkpoint(job_.paths.checkpoints(), CheckpointPart::kAll, notice);
   if (checkpoint) {
-    check_unchanged(checkpoint->state);
+    require_unchanged(job_.paths, options_, task_, checkpoint->state);
     load(*checkpoint, true);
     step_ = saved_step_ = checkpoint->state.step;
-    evaluated_ = checkpoint->state.evaluated;
+    evaluated_ = saved_evaluated_ = checkpoint->state.evaluated;
     origin_ = checkpoint->state.origin;
   }
   // Only now is it certain that this folder is ours to change.
   clean_checkpoints(job_.paths.checkpoints(), step_, notice);
-  RecordWriter::truncate_after_step(job_.paths.records(), step_);
-  RecordWriter::truncate_after_step(job_.paths.log(), step_);
+  RecordWriter::truncate_after_step(job_.paths.records(), step_, notice);
+  RecordWriter::truncate_after_step(job_.paths.log(), step_, notice);
   for (const Record& record : read_records(job_.paths.records())) {
     if (is_of_training(record)) note_best(record);
   }
@@ -165,6 +142,7 @@ void Trainer::note_best(const Record& record) {
 void Trainer::update() {
   const auto start = Clock::now();
   const tasks::Batch batch = task_.train_batch(step_);
+  for (auto& [buffer, before] : buffers_) before = buffer.clone();
   optimizer_.clear_gradients();
   at::Tensor loss = task_.loss(batch, step_key());
   const double loss_value = loss.item<double>();
@@ -175,9 +153,12 @@ void Trainer::update() {
   if (!std::isfinite(norm)) fail_non_finite(batch, loss_value, norm);
   const double rate =
       learning_rate(options_.optimizer, options_.schedule, step_, options_.train.steps);
+  is_whole_ = false;
   optimizer_.update(rate, norm, step_);
   average_.update();
   ++step_;
+  for (auto& [buffer, before] : buffers_) before = at::Tensor();
+  is_whole_ = true;
 
   train_seconds_ += std::chrono::duration<double>(Clock::now() - start).count();
   train_units_ += batch.num_units;
@@ -203,6 +184,7 @@ void Trainer::update() {
 }
 
 void Trainer::fail_non_finite(const tasks::Batch& batch, double loss, double norm) {
+  is_whole_ = false;  // finite still, but on the way out: older checkpoints are the better ones
   std::string what;
   if (std::isfinite(loss)) {
     what = "the norm of the gradient must be finite, is " + std::to_string(norm) +
@@ -216,6 +198,19 @@ void Trainer::fail_non_finite(const tasks::Batch& batch, double loss, double nor
                  std::to_string(step_) + "): " + what +
                  " (nothing was updated or saved; try a lower optimizer.learning_rate or "
                  "optimizer.clip_norm)");
+}
+
+/// Throws RunError that names what is not finite: such a state is neither saved nor measured.
+void Trainer::require_finite() {
+  for (const NamedTensors& tensors :
+       {named_tensors(task_.model()), optimizer_.state(), average_.state()}) {
+    const std::string name = non_finite_tensor(tensors);
+    if (name.empty()) continue;
+    is_whole_ = false;
+    throw RunError(job_.paths.folder.string() + ": step " + std::to_string(step_) + ": " + name +
+                   " must be finite after this step, is not (nothing was saved, older checkpoints "
+                   "are kept; try a lower optimizer.learning_rate or optimizer.clip_norm)");
+  }
 }
 
 bool Trainer::evaluate_now() {
@@ -250,17 +245,24 @@ bool Trainer::evaluate_now() {
 }
 
 void Trainer::save(bool pending) {
-  if (saved_step_ == step_) return;
-  const CheckpointState state{.step = step_,
-                              .seed = options_.seed,
-                              .evaluated = !pending,
-                              .config = config_,
-                              .data = task_.data_fingerprint(),
-                              .program = job_.program,
-                              .origin = origin_};
-  save_checkpoint(job_.paths.checkpoints(), state, named_tensors(task_.model()), optimizer_.state(),
-                  average_.state(), [this](const std::string& line) { job_.hooks.say(line); });
-  saved_step_ = step_;
+  if (saved_step_ != step_) {
+    require_finite();
+    const CheckpointState state{.step = step_,
+                                .seed = options_.seed,
+                                .evaluated = !pending,
+                                .config = config_,
+                                .data = task_.data_fingerprint(),
+                                .program = job_.program,
+                                .origin = origin_};
+    save_checkpoint(job_.paths.checkpoints(), state, named_tensors(task_.model()),
+                    optimizer_.state(), average_.state(),
+                    [this](const std::string& line) { job_.hooks.say(line); });
+    saved_step_ = step_;
+    saved_evaluated_ = !pending;
+  } else if (!pending && !saved_evaluated_) {
+    mark_evaluated(job_.paths.checkpoints(), step_);
+    saved_evaluated_ = true;
+  }
   retain_checkpoints(job_.paths.checkpoints(), options_.train.checkpoints_kept, best_step_);
 }
 
@@ -270,27 +272,61 @@ void Trainer::save_first(int64_t step, const std::string& origin) {
   save(false);
 }
 
-void Trainer::loop() {
+/// Whether it is saved. A failure ends training or not, as the configuration has it.
+bool Trainer::save_or_say(bool pending, bool must_save) {
+  try {
+    save(pending);
+    return true;
+  } catch (const RunError&) {  // weights that are not finite: no later save would be better
+    throw;
+  } catch (const std::runtime_error& error) {  // FileError, and what the file system says
+    if (options_.train.on_save_error == SaveErrorPolicy::kStop || must_save) {
+      is_whole_ = false;  // it would fail again
+      throw;
+    }
+    job_.hooks.say(std::string(error.what()) + " (training goes on without this checkpoint)");
+    return false;
+  }
+}
+
+/// Whatever ends the loop, the steps before it are kept: a picture that can not be read, memory
+/// that is not there. What ended it is told by whoever catches it.
+void Trainer::save_before_error() {
+  if (!is_whole_ || step_ == 0 || saved_step_ == step_) return;
+  try {
+    const at::NoGradGuard no_grad;
+    for (auto& [buffer, before] : buffers_) {
+      if (before.defined()) buffer.copy_(before);
+    }
+    save(pending_);
+    const std::string run = job_.paths.folder.string();
+    job_.hooks.say(run + ": step " + std::to_string(step_) +
+                   " is saved, what follows it failed (continue: elliptical resume " + run + ")");
+  } catch (const std::exception& error) {
+    job_.hooks.say(std::string(error.what()) + " (so the steps since the last checkpoint are lost)");
+  }
+}
+
+void Trainer::run_steps() {
   const TrainOptions& train = options_.train;
-  const SignalGuard signals;
-  records_.emplace(job_.paths.records());
-  log_.emplace(job_.paths.log());
-  task_.model().train();
-  bool pending = is_due(step_, train.eval_interval, train.steps) && !evaluated_;
+  pending_ = is_due(step_, train.eval_interval, train.steps) && !evaluated_;
   // A run of no steps is one of its first weights, to be measured.
   bool save_due = is_due(step_, train.checkpoint_interval, train.steps) || train.steps == 0;
   while (true) {
-    if (pending && stop_signal() == 0) pending = !evaluate_now();
+    if (pending_ && stop_signal() == 0) {
+      // What is due is saved before it is measured: evaluations take long, and may fail.
+      if (save_due) save_or_say(pending_, /*must_save=*/false);
+      require_finite();
+      pending_ = !evaluate_now();
+    }
     const int signal = stop_signal();
     const bool asked = take_save_request();
-    const bool is_done = step_ >= train.steps && !pending;
-    if (signal != 0 || asked || save_due || best_step_ == step_) {
-      try {
-        save(pending);
-        if (asked) job_.hooks.say("step " + std::to_string(step_) + ": saved, as SIGUSR1 asked");
-      } catch (const std::runtime_error& error) {  // FileError, and what the file system says
-        if (train.on_save_error == SaveErrorPolicy::kStop || signal != 0 || is_done) throw;
-        job_.hooks.say(std::string(error.what()) + " (training goes on without this checkpoint)");
+    const bool is_done = step_ >= train.steps && !pending_;
+    const bool is_marked = saved_step_ != step_ || saved_evaluated_ || pending_;
+    if (signal != 0 || asked || save_due || best_step_ == step_ || !is_marked) {
+      const bool is_saved = save_or_say(pending_, signal != 0 || is_done);
+      if (asked && is_saved) {
+        job_.hooks.say("step " + std::to_string(step_) + ": saved, as SIGUSR1 asked");
       }
     }
     if (is_done) return;
@@ -302,8 +338,21 @@ void Trainer::loop() {
                         signal);
     }
     update();
-    pending = is_due(step_, train.eval_interval, train.steps);
+    pending_ = is_due(step_, train.eval_interval, train.steps);
     save_due = is_due(step_, train.checkpoint_interval, train.steps);
+  }
+}
+
+void Trainer::loop() {
+  const SignalGuard signals;
+  records_.emplace(job_.paths.records());
+  log_.emplace(job_.paths.log());
+  task_.model().train();
+  try {
+    run_steps();
+  } catch (...) {
+    save_before_error();
+    throw;
   }
 }
 

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "elliptical/base/errors.h"
+#include "elliptical/base/files.h"
 #include "tests/support/error_message.h"
 #include "tests/support/temporary_folder.h"
 
@@ -124,7 +125,8 @@ TEST(RecordFiles, DamageInTheMiddleNamesTheLine) {
 TEST(RecordFiles, ResumeDropsLaterSteps) {
   const test::TemporaryFolder folder;
   const auto path = folder.path() / "r";
-  RecordWriter::truncate_after_step(path, 3);  // no file: nothing to do
+  const auto damaged = [](const std::string& what) { ADD_FAILURE() << what; };
+  RecordWriter::truncate_after_step(path, 3, damaged);  // no file: nothing to do
   EXPECT_FALSE(std::filesystem::exists(path));
   {
     RecordWriter writer(path);
@@ -132,12 +134,41 @@ TEST(RecordFiles, ResumeDropsLaterSteps) {
     writer.append({.metric = "without step"});
   }
   folder.write("r", folder.read("r") + "{\"met");
-  RecordWriter::truncate_after_step(path, 3);
+  RecordWriter::truncate_after_step(path, 3, damaged);
   const std::vector<Record> records = read_records(path);
   ASSERT_EQ(records.size(), 3u);
   EXPECT_EQ(records[0].labels, sample(1).labels);
   EXPECT_EQ(records[1].labels, sample(3).labels);
   EXPECT_EQ(records[2].metric, "without step");
+}
+
+TEST(RecordFiles, R2DamagedLinesAreMovedAsideAndTold) {
+  const test::TemporaryFolder folder;
+  const auto path = folder / "records.jsonl";
+  const std::string good = to_json_line(sample(1)) + "\n";
+  std::vector<std::string> told;
+  const auto tell = [&](const std::string& what) { told.push_back(what); };
+  for (const std::string bad : {"{\"metric\":", "[1]", ""}) {
+    write_file_atomically(path, good + bad + "\n" + good);
+    RecordWriter::truncate_after_step(path, 3, tell);
+    EXPECT_EQ(read_file(path), good + good);
+  }
+  EXPECT_EQ(read_file(folder / "records.jsonl.damaged"), "{\"metric\":\n[1]\n\n");
+  ASSERT_EQ(told.size(), 3);
+  EXPECT_TRUE(told[0].starts_with(path.string() + ":2: record: ")) << told[0];
+  EXPECT_TRUE(told[0].ends_with(" (left out, moved to " + path.string() + ".damaged)")) << told[0];
+}
+
+TEST(RecordFiles, WhatIsAppendedWhileOthersDropRecordsIsKept) {
+  const test::TemporaryFolder folder;
+  const auto path = folder / "records.jsonl";
+  RecordWriter measuring(path), training(path);
+  training.append(sample(9));
+  RecordWriter::truncate_after_step(path, 3, {});  // another file is there now
+  measuring.append(sample(1));
+  training.append(sample(2));
+  ASSERT_EQ(read_records(path).size(), 2);
+  EXPECT_EQ(read_records(path)[0].labels, sample(1).labels);
 }
 
 TEST(RecordFiles, C3FullDiskIsNamed) {

@@ -23,6 +23,17 @@ TEST_F(RunFolderTest, C8SecondUserIsRefusedAndToldWhoHasIt) {
                          std::to_string(getpid()) + " (wait for it or stop it)");
 }
 
+TEST_F(RunFolderTest, C8AnAttackAndATrainingHaveLocksOfTheirOwn) {
+  fs::create_directories(paths("a").folder);
+  const RunLock training(paths("a"));
+  const FileLock attacking(paths("a").attack_lock(), paths("a").folder);
+  EXPECT_EQ(message_of<RunError>([&] {
+              const FileLock second(paths("a").attack_lock(), paths("a").folder);
+            }),
+            paths("a").folder.string() + ": is in use by process " + std::to_string(getpid()) +
+                " (wait for it or stop it)");
+}
+
 TEST_F(RunFolderTest, C8ALockFileAloneLocksNothing) {
   fs::create_directory(paths("a").folder);
   std::ofstream(paths("a").lock()) << "99999\n";

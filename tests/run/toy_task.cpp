@@ -92,6 +92,7 @@ class ToyTask : public tasks::Task {
     const int64_t step = num_losses_++;
     if (options_.bad_loss_step >= 0 && step >= options_.bad_loss_step) kept = kept * 1e39;
     model_.note_statistics(batch.input);
+    if (toy_hook) toy_hook("loss", step);
     at::Tensor error = (model_.forward(batch.input, kept) - batch.target).square().mean();
     if (options_.bad_gradient_step >= 0 && step >= options_.bad_gradient_step) {
       error = error + at::sqrt(model_.second->bias.sum() * 0);  // 0, with an infinite slope

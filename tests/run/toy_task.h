@@ -44,8 +44,8 @@ std::unique_ptr<tasks::Task> make_toy_task(const RunOptions& options);
 /// Options of a run of a few steps.
 RunOptions toy_run_options(int64_t steps);
 
-/// Called by the task before each training step and each evaluated batch; tests raise signals from
-/// it. Empty again at the end of a test.
+/// Called by the task before each training step ("train"), within it ("loss") and before each
+/// evaluated batch ("eval"); tests raise signals from it. Empty again at the end of a test.
 extern std::function<void(const std::string& phase, int64_t index)> toy_hook;
 
 }  // namespace elliptical::run::testing

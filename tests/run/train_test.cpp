@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The train loop on the toy task: ends with the same bits however often it was stopped, refuses
-// what it must refuse. Fault IDs: C3, C9, C10, C11, D5, N1, M3.
+// what it must refuse. Fault IDs: C3, C9, C10, C11, D4, D5, N1, M3, R2.
 #include "elliptical/run/train.h"
 
 #include <torch/torch.h>
@@ -14,6 +14,7 @@
 #include "elliptical/base/errors.h"
 #include "elliptical/base/files.h"
 #include "elliptical/base/records.h"
+#include "elliptical/run/data_check.h"
 #include "tests/run/run_fixture.h"
 
 namespace elliptical::run::testing {
@@ -79,6 +80,72 @@ TEST_F(TrainTest, DeathAnywhereAndResumeGivesTheSameBits) {
       expect_same_records(paths(name), paths("whole"));
     }
   }
+}
+
+TEST_F(TrainTest, WhateverFailsTheStepsBeforeItAreSaved) {
+  RunOptions options = toy_run_options(10);
+  options.train.checkpoint_interval = 0;
+  start("whole", options);
+  for (const auto& [phase, index, step] :
+       {std::tuple("train", 7, 7), std::tuple("loss", 6, 6), std::tuple("eval", 2, 4)}) {
+    const std::string name = phase;
+    toy_hook = [&, phase = phase, index = index](const std::string& where, int64_t i) {
+      if (where == phase && i == index) throw DataError("x.jpg: truncated");
+    };
+    notices_.clear();
+    EXPECT_EQ(message_of<DataError>([&] { start(name, options); }), "x.jpg: truncated");
+    toy_hook = nullptr;
+    EXPECT_EQ(checkpoint_steps(paths(name).checkpoints()), std::vector<int64_t>{step}) << name;
+    const std::string run = paths(name).folder.string();
+    EXPECT_TRUE(any_contains(notices_, run + ": step " + std::to_string(step) +
+                                           " is saved, what follows it failed (continue: "
+                                           "elliptical resume " +
+                                           run + ")"));
+    resume(name, options);
+    EXPECT_EQ(state_bytes(name), state_bytes("whole")) << name;
+    expect_same_records(paths(name), paths("whole"));
+  }
+}
+
+TEST_F(TrainTest, WhatIsDueIsSavedBeforeItIsMeasured) {
+  RunOptions options = toy_run_options(8);
+  options.train.checkpoint_interval = 4;
+  int64_t num_evaluations = 0;
+  toy_hook = [&](const std::string& where, int64_t index) {
+    if (where != "eval" || index != 0) return;
+    const int64_t step = 4 * ++num_evaluations;
+    EXPECT_EQ(checkpoint_steps(paths("a").checkpoints()).back(), step);
+    const auto saved = read_checkpoint(
+        paths("a").checkpoints() / ("step-" + std::to_string(step)), CheckpointPart::kModel);
+    EXPECT_FALSE(saved.state.evaluated);
+  };
+  start("a", options);
+  EXPECT_EQ(num_evaluations, 2);
+  // Then it says that it is measured, and a finished run is not measured again.
+  const auto newest = newest_checkpoint(paths("a").checkpoints(), CheckpointPart::kAll, {});
+  EXPECT_TRUE(newest->state.evaluated);
+  resume("a", options);
+  EXPECT_EQ(num_evaluations, 2);
+}
+
+TEST_F(TrainTest, R2DamagedLinesDoNotBlockAResume) {
+  const RunOptions options = toy_run_options(10);
+  start("whole", options);
+  toy_hook = [](const std::string& where, int64_t step) {
+    if (where == "train" && step == 8) throw Death();
+  };
+  EXPECT_THROW(start("a", options), Death);
+  toy_hook = nullptr;
+  for (const fs::path& path : {paths("a").records(), paths("a").log()}) {
+    const std::string text = read_file(path);
+    const size_t end = text.find('\n') + 1;
+    write_file_atomically(path, text.substr(0, end) + "#damaged\n" + text.substr(end));
+  }
+  notices_.clear();
+  resume("a", options);
+  EXPECT_TRUE(any_contains(notices_, "records.jsonl:2: record: no JSON"));
+  EXPECT_TRUE(any_contains(notices_, "log.jsonl:2: record: no JSON"));
+  expect_same_records(paths("a"), paths("whole"));
 }
 
 TEST_F(TrainTest, DeathAndResumeKeepTheAverageAndTheStatistics) {
@@ -390,6 +457,47 @@ TEST_F(TrainTest, N1NonFiniteWeightsAreNamed) {
     train({.paths = paths("a"), .options = &options, .task = task.get(), .program = "test"});
   });
   EXPECT_NE(message.find("first in the weights of first.weight"), std::string::npos) << message;
+}
+
+TEST_F(TrainTest, N1NonFiniteWeightsAreNeverSavedAndRotateNothingAway) {
+  // A rate that makes a step of finite gradients end in infinite weights.
+  RunOptions options = toy_run_options(6);
+  options.train.checkpoint_interval = 5;
+  options.train.checkpoints_kept = 1;
+  options.train.eval_interval = 0;
+  options.schedule.warmup_steps = 0;
+  start("good", options);
+  const std::string good = state_bytes("good");
+  for (const int64_t steps : {1, 7}) {
+    options.train.steps = steps;
+    options.optimizer.learning_rate = 1e39;
+    const std::string name = "bad" + std::to_string(steps);
+    const std::unique_ptr<tasks::Task> task = make_toy_task(options);
+    const TrainJob job{
+        .paths = paths(name), .options = &options, .task = task.get(), .program = "test"};
+    const RunLock lock = create_run_folder(paths(name));
+    if (steps == 7) {
+      const auto source = newest_checkpoint(paths("good").checkpoints(), CheckpointPart::kAll, {});
+      save_fork(job, *source, /*restart=*/false);
+    }
+    const std::string message = message_of<RunError>([&] { train(job); });
+    EXPECT_EQ(message, paths(name).folder.string() + ": step " + std::to_string(steps) +
+                           ": first.weight must be finite after this step, is not (nothing was "
+                           "saved, older checkpoints are kept; try a lower "
+                           "optimizer.learning_rate or optimizer.clip_norm)");
+    EXPECT_EQ(checkpoint_steps(paths(name).checkpoints()),
+              steps == 7 ? std::vector<int64_t>{6} : std::vector<int64_t>{});
+    EXPECT_TRUE(read_records(paths(name).records()).empty()) << "nor measured";
+  }
+  EXPECT_EQ(state_bytes("bad7"), good);
+}
+
+TEST_F(TrainTest, D4WhatCanNotBeMeasuredIsFoundBeforeTheFirstStep) {
+  RunOptions options = toy_run_options(3);
+  options.task.get<ToyOptions>().eval_batches = 0;
+  EXPECT_EQ(message_of<DataError>([&] { require_measurable(*make_toy_task(options)); }),
+            "data: must have at least one batch to measure, has none (add data to it)");
+  require_measurable(*make_toy_task(toy_run_options(3)));
 }
 
 TEST_F(TrainTest, BestCheckpointIsSavedAndKept) {
