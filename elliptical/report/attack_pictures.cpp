@@ -17,7 +17,7 @@ constexpr int64_t kMaxSide = 112, kMinSide = 32, kFewPictures = 3, kChannels = 3
 /// The class of the largest of K logits.
 std::vector<int64_t> predictions(const SafetensorsFile& file, const std::string& name, int64_t B) {
   const auto [shape, logits] = read_tensor<float>(file, name, ElementType::kF32, 2);
-  if (shape[0] != B || shape[1] == 0) {
+  if (shape[0] != B) {
     throw DataError(file.path().string() + ": " + name + " must be (" + std::to_string(B) +
                     ", K), has another shape");
   }
@@ -76,7 +76,7 @@ json read_pictures(const std::filesystem::path& path, size_t max_bytes) {
   const auto [shape, clean] = read_tensor<float>(file, "clean", ElementType::kF32, 4);
   const auto [other, attacked] = read_tensor<float>(file, "adversarial", ElementType::kF32, 4);
   const int64_t B = shape[0], h = shape[2], w = shape[3];
-  if (shape != other || shape[1] != kChannels || clean.empty()) {
+  if (shape != other || shape[1] != kChannels) {
     refuse("clean and adversarial must be the same pictures (B, 3, h, w), have other shapes");
   }
   const auto is_pixel = [](float value) { return value >= 0 && value <= 1; };
@@ -136,13 +136,11 @@ json read_attack_pictures(const std::vector<RunData>& runs,
   }
   json all = json::array();
   for (const size_t i : with_pictures) {
-    try {
+    use_file(runs[i].attack_pictures, "its pictures are not shown", problems, [&] {
       json pictures = read_pictures(runs[i].attack_pictures, max_bytes / with_pictures.size());
       pictures["run"] = i;
       all.push_back(std::move(pictures));
-    } catch (const DataError& error) {
-      problems.push_back(std::string(error.what()) + " (its pictures are not shown)");
-    }
+    });
   }
   return all;
 }

@@ -15,6 +15,8 @@ using nlohmann::json;
 using Tensor = FileTensor<float>;
 
 constexpr int64_t kMaxSide = 112, kScaleBytes = 8;
+/// One picture of a run is shown even where its share of the page is smaller, up to here.
+constexpr size_t kMaxOneBytes = 2'000'000;
 
 /// A file of pictures as it is.
 struct HeatFile {
@@ -44,7 +46,7 @@ HeatFile read_file(const std::filesystem::path& path) {
                 .split = metadata(file, "split")};
   const auto& shape = heat.pictures.shape;
   const int64_t P = shape[0], S = shape[2];
-  if (shape != std::vector<int64_t>{P, 3, S, S} || P == 0 || S == 0) {
+  if (shape != std::vector<int64_t>{P, 3, S, S}) {
     refuse("pictures must be (P, 3, S, S), have another shape");
   }
   const auto is_text = [](const json& each, const char* name) {
@@ -65,13 +67,13 @@ HeatFile read_file(const std::filesystem::path& path) {
     const Tensor& layer =
         heat.layers.emplace_back(read_tensor<float>(file, name, ElementType::kF32, 4));
     const int64_t H = layer.shape[1], G = layer.shape[2];
-    if (layer.shape != std::vector<int64_t>{P, H, G, G} || H == 0 || G == 0) {
+    if (layer.shape != std::vector<int64_t>{P, H, G, G}) {
       refuse(name + " must be (" + std::to_string(P) + ", H, G, G), has another shape");
     }
   }
   if (heat.layers.empty()) refuse("must have layers.0.heat, has not");
   const int64_t G = heat.rollout.shape[1];
-  if (heat.rollout.shape != std::vector<int64_t>{P, G, G} || G == 0) {
+  if (heat.rollout.shape != std::vector<int64_t>{P, G, G}) {
     refuse("rollout must be (" + std::to_string(P) + ", G, G), has another shape");
   }
   return heat;
@@ -83,7 +85,7 @@ struct Plan {
   bool has_heads = true;
 };
 
-Plan make_plan(const HeatFile& heat, size_t max_bytes) {
+Plan make_plan(const HeatFile& heat, size_t max_bytes, const std::filesystem::path& path) {
   Plan plan{.num_pictures = heat.pictures.shape[0]};
   const auto num_bytes = [&] {  // base64 is 4 bytes for 3, a scale some more
     int64_t bytes = heat.rollout.shape[1] * heat.rollout.shape[1];
@@ -95,6 +97,11 @@ Plan make_plan(const HeatFile& heat, size_t max_bytes) {
   };
   if (num_bytes() > max_bytes) plan.has_heads = false;
   while (num_bytes() > max_bytes && plan.num_pictures > 1) --plan.num_pictures;
+  if (num_bytes() > std::max(max_bytes, kMaxOneBytes)) {
+    throw DataError(path.string() + ": maps of one picture must fit " +
+                    std::to_string(kMaxOneBytes) + " bytes of a page, need " +
+                    std::to_string(num_bytes()));
+  }
   return plan;
 }
 
@@ -144,8 +151,7 @@ std::optional<size_t> place_of(json picture, json& pictures) {
   return pictures.size() - 1;
 }
 
-json pack_run(const HeatFile& heat, size_t max_bytes, json& pictures) {
-  Plan plan = make_plan(heat, max_bytes);
+json pack_run(const HeatFile& heat, Plan plan, json& pictures) {
   const int64_t G = heat.rollout.shape[1];
   json run = {{"data", heat.data},
               {"split", heat.split},
@@ -177,23 +183,25 @@ json read_heat_maps(const std::vector<RunData>& runs,
                     const std::vector<size_t>& chosen,
                     std::vector<std::string>& problems,
                     size_t max_bytes) {
+  const std::string lost = "its heat maps are not shown";
   std::vector<std::pair<size_t, HeatFile>> files;
   for (const size_t i : chosen) {
     if (runs[i].snapshot.empty() || !has_pictures(runs[i].snapshot)) continue;
-    try {
-      files.emplace_back(i, read_file(runs[i].snapshot));
-    } catch (const DataError& error) {
-      problems.push_back(std::string(error.what()) + " (its heat maps are not shown)");
-    }
+    use_file(runs[i].snapshot, lost, problems,
+             [&] { files.emplace_back(i, read_file(runs[i].snapshot)); });
   }
   json all = {{"pictures", json::array()}, {"runs", json::array()}};
   size_t num_left = 0;
-  for (const auto& [i, heat] : files) {
-    json run = pack_run(heat, max_bytes / files.size(), all["pictures"]);
-    num_left += run["shown"].empty() ? 1 : 0;
-    if (run["shown"].empty()) continue;
-    run["run"] = i;
-    all["runs"].push_back(std::move(run));
+  for (const auto& file : files) {
+    const std::filesystem::path& path = runs[file.first].snapshot;
+    use_file(path, lost, problems, [&] {
+      const Plan plan = make_plan(file.second, max_bytes / files.size(), path);
+      json run = pack_run(file.second, plan, all["pictures"]);
+      num_left += run["shown"].empty() ? 1 : 0;
+      if (run["shown"].empty()) return;
+      run["run"] = file.first;
+      all["runs"].push_back(std::move(run));
+    });
   }
   if (num_left > 0) {
     problems.push_back("heat maps: at most " + std::to_string(kMaxHeatPictures) +

@@ -14,38 +14,65 @@ namespace {
 using nlohmann::json;
 
 constexpr int64_t kMaxCells = 96, kMinCells = 16, kMaxShown = 64, kMinShown = 12;
+// Maps of a layer have at least a byte a head, whatever else is left out of a page.
+constexpr int64_t kMaxLayers = 1024, kMaxHeads = 1024;
 
 using Tensor = FileTensor<float>;
 
-/// Nothing where there is no such tensor.
-std::optional<Tensor> read(const SafetensorsFile& file, const std::string& name) {
-  if (file.find(name) == nullptr) return std::nullopt;
-  return read_tensor<float>(file, name, ElementType::kF32, 3);
-}
+/// The sizes of a layer. No tensor is read before they are known to agree.
+struct LayerShape {
+  int64_t H = 0, N = 0, D = 0;
+  bool has_metric = false;
+};
 
 void require_shape(const SafetensorsFile& file,
-                   const std::string& name,
-                   const std::optional<Tensor>& tensor,
+                   const TensorEntry& entry,
                    const std::vector<int64_t>& shape) {
-  if (tensor && tensor->shape == shape) return;
+  if (entry.shape == shape) return;
   std::string wanted;
   for (const int64_t size : shape) wanted += (wanted.empty() ? "" : ", ") + std::to_string(size);
-  throw DataError(file.path().string() + ": " + name + " must be (" + wanted +
-                  (tensor ? "), has another shape" : "), is missing"));
+  throw DataError(file.path().string() + ": " + entry.name + " must be (" + wanted +
+                  "), has another shape");
 }
 
-/// (H|1, N|1, D), one metric for all heads or tokens, -> (H, N, D)
-void expand(Tensor& metric, int64_t H, int64_t N) {
+LayerShape check_layer(const SafetensorsFile& file, int64_t layer) {
+  const auto entry = [&](const char* what) -> const TensorEntry& {
+    return require_tensor(file, layer_name(layer, what), ElementType::kF32, 3);
+  };
+  const TensorEntry& attention = entry("attention");
+  const TensorEntry& queries = entry("queries");
+  LayerShape sizes{.H = attention.shape[0],
+                   .N = attention.shape[1],
+                   .D = queries.shape[2],
+                   .has_metric = file.find(layer_name(layer, "metric")) != nullptr};
+  const auto& [H, N, D, has_metric] = sizes;
+  require_shape(file, attention, {H, N, N});
+  require_shape(file, queries, {H, N, D});
+  require_shape(file, entry("keys"), {H, N, D});
+  if (has_metric) {
+    const TensorEntry& metric = entry("metric");
+    require_shape(file, metric, {metric.shape[0] == 1 ? 1 : H, metric.shape[1] == 1 ? 1 : N, D});
+  }
+  if (H > kMaxHeads) {
+    throw DataError(file.path().string() + ": " + attention.name + " must have at most " +
+                    std::to_string(kMaxHeads) + " heads, has " + std::to_string(H));
+  }
+  return sizes;
+}
+
+/// (H|1, N|1, D), one metric for all heads or tokens, -> (H, N, D), as large as the queries
+Tensor expanded(const Tensor& metric, int64_t H, int64_t N) {
   const int64_t D = metric.shape[2], rows = metric.shape[1];
-  Tensor expanded{{H, N, D}, {}};
+  Tensor result{{H, N, D}, {}};
+  result.values.reserve(static_cast<size_t>(H * N * D));
   for (int64_t h = 0; h < H; ++h) {
     for (int64_t n = 0; n < N; ++n) {
       const int64_t row = (metric.shape[0] == 1 ? 0 : h) * rows + (rows == 1 ? 0 : n);
       const auto begin = metric.values.begin() + row * D;
-      expanded.values.insert(expanded.values.end(), begin, begin + D);
+      result.values.insert(result.values.end(), begin, begin + D);
     }
   }
-  metric = std::move(expanded);
+  return result;
 }
 
 /// How much of a layer is kept.
@@ -131,36 +158,25 @@ json read_words(const SafetensorsFile& file, int64_t N) {
 
 /// Layer number `layer` in `max_bytes`, with its number of tokens.
 json read_layer(const SafetensorsFile& file, int64_t layer, size_t max_bytes) {
-  const auto attention = read(file, layer_name(layer, "attention"));
-  const auto queries = read(file, layer_name(layer, "queries"));
-  const auto keys = read(file, layer_name(layer, "keys"));
-  auto metric = read(file, layer_name(layer, "metric"));
-  const int64_t H = attention->shape[0], N = attention->shape[1];
-  const int64_t D = queries ? queries->shape[2] : 0;
-  require_shape(file, layer_name(layer, "attention"), attention, {H, N, N});
-  require_shape(file, layer_name(layer, "queries"), queries, {H, N, D});
-  require_shape(file, layer_name(layer, "keys"), keys, {H, N, D});
-  if (metric) {
-    const std::vector<int64_t>& shape = metric->shape;
-    if ((shape[0] == 1 || shape[0] == H) && (shape[1] == 1 || shape[1] == N)) {
-      expand(*metric, H, N);
-    }
-    require_shape(file, layer_name(layer, "metric"), metric, {H, N, D});
-  }
-  if (H == 0 || N == 0 || D == 0) {
-    throw DataError(file.path().string() + ": layers must have heads, tokens and coordinates");
-  }
+  const auto [H, N, D, has_metric] = check_layer(file, layer);
+  const auto read = [&](const char* what) {
+    return read_tensor<float>(file, layer_name(layer, what), ElementType::kF32, 3);
+  };
   const Plan plan = make_plan(H, N, D, max_bytes);
   json entry = {
       {"heads", H}, {"dim", D}, {"tokens", N}, {"cell", plan.cell}, {"shown", plan.shown}};
-  pack_maps(*attention, N, plan.cell, entry["map"], entry["map_scales"]);
+  const Tensor attention = read("attention");
+  pack_maps(attention, N, plan.cell, entry["map"], entry["map_scales"]);
   if (plan.shown > 0) {
     if (plan.cell > 1 || plan.shown < N) {
-      pack_maps(*attention, plan.shown, 1, entry["weights"], entry["weight_scales"]);
+      pack_maps(attention, plan.shown, 1, entry["weights"], entry["weight_scales"]);
     }
-    pack_vectors(*queries, plan.shown, entry["queries"], entry["query_scale"]);
-    pack_vectors(*keys, plan.shown, entry["keys"], entry["key_scale"]);
-    if (metric) pack_vectors(*metric, plan.shown, entry["metric"], entry["metric_scale"]);
+    pack_vectors(read("queries"), plan.shown, entry["queries"], entry["query_scale"]);
+    pack_vectors(read("keys"), plan.shown, entry["keys"], entry["key_scale"]);
+    if (has_metric) {
+      pack_vectors(expanded(read("metric"), H, N), plan.shown, entry["metric"],
+                   entry["metric_scale"]);
+    }
   }
   return entry;
 }
@@ -173,6 +189,10 @@ std::optional<json> read_snapshot(const std::filesystem::path& path, size_t max_
   while (file.find(layer_name(num_layers, "attention")) != nullptr) ++num_layers;
   if (num_layers == 0 && !is_text) return std::nullopt;
   if (num_layers == 0) throw DataError(path.string() + ": must have layers.0.attention, has not");
+  if (num_layers > kMaxLayers) {
+    throw DataError(path.string() + ": must have at most " + std::to_string(kMaxLayers) +
+                    " layers, has " + std::to_string(num_layers));
+  }
 
   json snapshot = {{"layers", json::array()},
                    {"step", metadata(file, "step")},
@@ -188,7 +208,8 @@ std::optional<json> read_snapshot(const std::filesystem::path& path, size_t max_
   if (is_text) {
     snapshot["words"] = read_words(file, snapshot["layers"][0]["tokens"]);
   } else {
-    snapshot["prefix"] = std::atoll(metadata(file, "prefix_tokens").c_str());
+    const int64_t prefix = std::atoll(metadata(file, "prefix_tokens").c_str());
+    snapshot["prefix"] = std::clamp<int64_t>(prefix, 0, snapshot["layers"][0]["tokens"]);
   }
   return snapshot;
 }
@@ -222,14 +243,12 @@ json read_snapshots(const std::vector<RunData>& runs,
   }
   json snapshots = json::array();
   for (const size_t i : with_snapshot) {
-    try {
+    use_file(runs[i].snapshot, "its heads are not shown", problems, [&] {
       auto snapshot = read_snapshot(runs[i].snapshot, max_bytes / with_snapshot.size());
-      if (!snapshot) continue;
+      if (!snapshot) return;
       (*snapshot)["run"] = i;
       snapshots.push_back(std::move(*snapshot));
-    } catch (const DataError& error) {
-      problems.push_back(std::string(error.what()) + " (its heads are not shown)");
-    }
+    });
   }
   return snapshots;
 }

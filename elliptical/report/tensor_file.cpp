@@ -8,20 +8,63 @@ namespace elliptical::report {
 namespace {
 
 constexpr int64_t kChannels = 3;
+constexpr uint64_t kMaxTensorBytes = uint64_t{1} << 30;
+// What a page repeats of the metadata: a name, and a list of some thousand words.
+constexpr size_t kMaxLabelBytes = 4096, kMaxListBytes = 1 << 20;
+
+std::string bounded_metadata(const SafetensorsFile& file,
+                             const std::string& name,
+                             size_t max_bytes) {
+  const auto found = file.header().metadata.find(name);
+  if (found == file.header().metadata.end()) return "";
+  if (found->second.size() > max_bytes) {
+    throw DataError(file.path().string() + ": " + name + " of the metadata must have at most " +
+                    std::to_string(max_bytes) + " bytes, has " +
+                    std::to_string(found->second.size()));
+  }
+  return found->second;
+}
 
 }  // namespace
+
+const TensorEntry& require_tensor(const SafetensorsFile& file,
+                                  const std::string& name,
+                                  ElementType type,
+                                  size_t dimensions) {
+  const TensorEntry* entry = file.find(name);
+  if (entry == nullptr || entry->type != type || entry->shape.size() != dimensions ||
+      entry->end == entry->begin || entry->end - entry->begin > kMaxTensorBytes) {
+    throw DataError(file.path().string() + ": " + name + " must be " +
+                    std::string(to_string(type)) + " with " + std::to_string(dimensions) +
+                    " dimensions, none of them 0, and at most 1 GB, " +
+                    (entry == nullptr ? "is missing" : "is something else"));
+  }
+  return *entry;
+}
+
+void use_file(const std::filesystem::path& path,
+              const std::string& lost,
+              std::vector<std::string>& problems,
+              const std::function<void()>& use) {
+  try {
+    use();
+  } catch (const DataError& error) {
+    problems.push_back(std::string(error.what()) + " (" + lost + ")");
+  } catch (const std::exception& error) {  // memory, for instance
+    problems.push_back(path.string() + ": can not be used: " + error.what() + " (" + lost + ")");
+  }
+}
 
 std::string layer_name(int64_t layer, const char* what) {
   return "layers." + std::to_string(layer) + "." + what;
 }
 
 std::string metadata(const SafetensorsFile& file, const std::string& name) {
-  const auto found = file.header().metadata.find(name);
-  return found == file.header().metadata.end() ? "" : found->second;
+  return bounded_metadata(file, name, kMaxLabelBytes);
 }
 
 nlohmann::json metadata_json(const SafetensorsFile& file, const std::string& name) {
-  return nlohmann::json::parse(metadata(file, name), nullptr, false);
+  return nlohmann::json::parse(bounded_metadata(file, name, kMaxListBytes), nullptr, false);
 }
 
 std::string root_bytes(std::span<const double> weights, double largest) {

@@ -3,6 +3,8 @@
 // How files of tensors beside records are read, and how numbers and pictures of them are packed.
 #pragma once
 
+#include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
@@ -19,32 +21,39 @@ struct FileTensor {
   std::vector<T> values;
 };
 
-/// A tensor that must be there, with this type and number of dimensions; DataError.
+/// What the header says about a tensor that must be there, with this type and number of dimensions,
+/// none of them 0; DataError. Nothing of it is read. As its bytes are those of the file and no
+/// dimension is 0, each product of some of its dimensions is at most the size of the file.
+const TensorEntry& require_tensor(const SafetensorsFile& file,
+                                  const std::string& name,
+                                  ElementType type,
+                                  size_t dimensions);
+
+/// The same, read.
 template <class T>
 FileTensor<T> read_tensor(const SafetensorsFile& file,
                           const std::string& name,
                           ElementType type,
                           size_t dimensions) {
-  constexpr uint64_t kMaxTensorBytes = uint64_t{1} << 30;
-  const TensorEntry* entry = file.find(name);
-  if (entry == nullptr || entry->type != type || entry->shape.size() != dimensions ||
-      entry->end - entry->begin > kMaxTensorBytes) {
-    throw DataError(file.path().string() + ": " + name + " must be " +
-                    std::string(to_string(type)) + " with " + std::to_string(dimensions) +
-                    " dimensions and at most 1 GB, " +
-                    (entry == nullptr ? "is missing" : "is something else"));
-  }
-  FileTensor<T> tensor{entry->shape, std::vector<T>(static_cast<size_t>(entry->num_elements()))};
-  file.read(*entry, std::as_writable_bytes(std::span(tensor.values)));
+  const TensorEntry& entry = require_tensor(file, name, type, dimensions);
+  FileTensor<T> tensor{entry.shape, std::vector<T>(static_cast<size_t>(entry.num_elements()))};
+  file.read(entry, std::as_writable_bytes(std::span(tensor.values)));
   return tensor;
 }
+
+/// Calls `use` on a file. Whatever is wrong with the file costs what is shown of it, never the
+/// page: it becomes one of the `problems`, with `lost` behind it.
+void use_file(const std::filesystem::path& path,
+              const std::string& lost,
+              std::vector<std::string>& problems,
+              const std::function<void()>& use);
 
 /// "layers.3.attention"
 std::string layer_name(int64_t layer, const char* what);
 
-/// What the metadata say; "": nothing.
+/// What the metadata say, a name or a number; "": nothing. Long ones are DataErrors.
 std::string metadata(const SafetensorsFile& file, const std::string& name);
-/// The same, read as JSON; discarded where it is none.
+/// A list of them, read as JSON; discarded where it is none.
 nlohmann::json metadata_json(const SafetensorsFile& file, const std::string& name);
 
 /// Square roots in steps of 1/254 of the largest; 255 is what is no finite number.

@@ -163,7 +163,13 @@ TEST_F(AttackPictures, OfOtherFilesAreNamed) {
     EXPECT_TRUE(read_attack_pictures({run}, {0}, problems_).empty());
     return problems_.at(0);
   };
-  EXPECT_NE(problem({}).find("clean must be F32 with 4 dimensions and at most 1 GB, is missing"),
+  EXPECT_NE(problem({}).find("clean must be F32 with 4 dimensions, none of them 0, and at most 1 "
+                             "GB, is missing (its pictures are not shown)"),
+            std::string::npos);
+  const int64_t many = int64_t{1} << 44;
+  EXPECT_NE(problem({{"clean", ElementType::kF32, {many, 3, 0, 0}, {}},
+                     {"adversarial", ElementType::kF32, {many, 3, 0, 0}, {}}})
+                .find("is something else"),
             std::string::npos);
   const std::vector<float> numbers(12, 0.5F);
   const auto bytes = std::as_bytes(std::span(numbers));

@@ -168,7 +168,8 @@ TEST_F(HeatMaps, ThatAreWrongAreNamed) {
   expect_problem({.other_shapes = {{"pictures", {2, 3, 8, 2}}}},
                  "pictures must be (P, 3, S, S), have another shape");
   expect_problem({.other_shapes = {{"pictures", {96}}}},
-                 "pictures must be F32 with 4 dimensions and at most 1 GB, is something else");
+                 "pictures must be F32 with 4 dimensions, none of them 0, and at most 1 GB, is "
+                 "something else");
   expect_problem({.other_shapes = {{"rollout", {1, 2, 4}}}},
                  "rollout must be (2, G, G), has another shape");
   expect_problem({.other_shapes = {{"layers.1.heat", {2, 2, 4, 1}}}},
@@ -181,6 +182,20 @@ TEST_F(HeatMaps, ThatAreWrongAreNamed) {
     expect_problem({.described = described},
                    "pictures of the metadata must be a list of 2 with number, class and said");
   }
+}
+
+TEST_F(HeatMaps, R1_WithoutPixelsOrTooLargeForAPageAreNamed) {
+  add({.P = int64_t{1} << 44, .S = 0, .H = 1, .G = 0});
+  add({.P = 1, .S = 1, .H = 1, .G = 600, .L = 6, .described = R"([{"number": 0, "class": "cat",
+                                                                  "said": "cat"}])"});
+  add({});
+  EXPECT_EQ(read()["runs"].size(), 1U) << "the good one";
+  ASSERT_EQ(problems_.size(), 2U);
+  EXPECT_NE(problems_[0].find("pictures must be F32 with 4 dimensions, none of them 0"),
+            std::string::npos);
+  EXPECT_NE(problems_[1].find("maps of one picture must fit 2000000 bytes of a page, need 336"),
+            std::string::npos)
+      << problems_[1];
 }
 
 TEST_F(HeatMaps, AreNotThoseOfTextsOrOfWhatCanNotBeRead) {

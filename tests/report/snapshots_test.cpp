@@ -5,6 +5,8 @@
 
 #include <cmath>
 #include <limits>
+#include <list>
+#include <map>
 
 #include "elliptical/base/files.h"
 #include "elliptical/base/safetensors.h"
@@ -149,6 +151,84 @@ TEST_F(Snapshots, ThatAreWrongAreNamed) {
   EXPECT_TRUE(read(made).empty());
   ASSERT_EQ(problems_.size(), 1U);
   EXPECT_NE(problems_[0].find("words of the metadata must be a list of 4 texts"),
+            std::string::npos);
+}
+
+/// A file of 16 zeros whose header claims other shapes than `make` gives.
+struct Claim {
+  std::vector<int64_t> attention, queries, metric;
+};
+
+class HostileSnapshots : public Snapshots {
+ protected:
+  json read_claim(const Claim& claim, const std::map<std::string, std::string>& metadata = {}) {
+    const auto zeros = [this](const std::vector<int64_t>& shape) {
+      int64_t count = 1;
+      for (const int64_t size : shape) count *= size;
+      return std::as_bytes(
+          std::span(kept_.emplace_back(static_cast<size_t>(std::max<int64_t>(0, count)), 0.0F)));
+    };
+    std::vector<TensorBytes> tensors;
+    const auto add = [&](const std::string& name, const std::vector<int64_t>& shape) {
+      tensors.push_back({"layers.0." + name, ElementType::kF32, shape, zeros(shape)});
+    };
+    add("attention", claim.attention);
+    add("queries", claim.queries);
+    add("keys", claim.queries);
+    if (!claim.metric.empty()) add("metric", claim.metric);
+    const auto path = folder_.path() / "snapshot.safetensors";
+    FileWriter writer(path);
+    write_safetensors(tensors, metadata,
+                      [&](std::span<const std::byte> piece) { writer.write(piece); });
+    writer.finish();
+    return read_snapshots({{.folder = folder_.path(), .snapshot = path}}, {0}, problems_);
+  }
+
+  std::list<std::vector<float>> kept_;
+};
+
+// A few hundred bytes: the product of the dimensions is 0, so the file is as long as it says.
+TEST_F(HostileSnapshots, R1_HeadsWithoutTokensAreRefusedAtOnce) {
+  const int64_t many = int64_t{1} << 44;
+  EXPECT_TRUE(read_claim({{many, 0, 0}, {many, 0, 1}, {1, 1, 1}}).empty());
+  EXPECT_TRUE(read_claim({{0, many, many}, {0, many, 1}, {}}).empty());
+  EXPECT_TRUE(read_claim({{1, 1, 1}, {1, 1, 0}, {}}).empty());
+  ASSERT_EQ(problems_.size(), 3U);
+  EXPECT_NE(problems_[0].find("layers.0.attention must be F32 with 3 dimensions, none of them 0, "
+                              "and at most 1 GB, is something else (its heads are not shown)"),
+            std::string::npos)
+      << problems_[0];
+  EXPECT_NE(problems_[2].find("layers.0.queries must be F32"), std::string::npos) << problems_[2];
+}
+
+// One metric for all heads of 2^20 numbers, and 2^20 heads: 4 TB when it is expanded first.
+TEST_F(HostileSnapshots, R1_MetricsAreComparedBeforeTheyAreExpanded) {
+  const int64_t many = int64_t{1} << 20;
+  EXPECT_TRUE(read_claim({{many, 1, 1}, {many, 1, 1}, {1, 1, many}}).empty());
+  ASSERT_EQ(problems_.size(), 1U);
+  EXPECT_NE(problems_[0].find("layers.0.metric must be (1, 1, 1), has another shape"),
+            std::string::npos)
+      << problems_[0];
+}
+
+TEST_F(HostileSnapshots, R1_MoreHeadsThanAPageCanHoldAreRefused) {
+  EXPECT_TRUE(read_claim({{2000, 1, 1}, {2000, 1, 1}, {}}, {{"words", R"(["w"])"}}).empty());
+  ASSERT_EQ(problems_.size(), 1U);
+  EXPECT_NE(problems_[0].find("layers.0.attention must have at most 1024 heads, has 2000"),
+            std::string::npos)
+      << problems_[0];
+}
+
+TEST_F(HostileSnapshots, R1_LongMetadataAreRefused) {
+  const std::string word = "[\"" + std::string(2'000'000, 'w') + "\"]";
+  EXPECT_TRUE(read_claim({{1, 1, 1}, {1, 1, 1}, {}}, {{"words", word}}).empty());
+  EXPECT_TRUE(read_claim({{1, 1, 1}, {1, 1, 1}, {}},
+                         {{"words", R"(["w"])"}, {"split", std::string(5000, 's')}})
+                  .empty());
+  ASSERT_EQ(problems_.size(), 2U);
+  EXPECT_NE(problems_[0].find("words of the metadata must have at most 1048576 bytes, has 2000004"),
+            std::string::npos);
+  EXPECT_NE(problems_[1].find("split of the metadata must have at most 4096 bytes, has 5000"),
             std::string::npos);
 }
 
