@@ -14,17 +14,19 @@ namespace {
 /// "name: CHECKSUM, was CHECKSUM" for each piece of data that is not what it was.
 std::vector<std::string> data_differences(const std::map<std::string, std::string>& now,
                                           const std::map<std::string, std::string>& before) {
-  std::vector<std::string> result;
+  std::vector<std::string> result, added;
   for (const auto& [name, checksum] : now) {
     const auto found = before.find(name);
     if (found == before.end())
-      result.push_back(name + ": is new");
+      added.push_back(name + ": is new");
     else if (found->second != checksum)
       result.push_back(name + ": " + checksum + ", was " + found->second);
   }
   for (const auto& [name, checksum] : before) {
     if (!now.contains(name)) result.push_back(name + ": is gone");
   }
+  // Alone, a checksum that the checkpoint does not have is one that an older program did not take.
+  if (!result.empty()) result.insert(result.begin(), added.begin(), added.end());
   return result;
 }
 

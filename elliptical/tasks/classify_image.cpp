@@ -98,6 +98,8 @@ ClassifyImageTask::ClassifyImageTask(const ClassifyImageOptions& options,
                                            image_size, seed);
   build(set->num_classes(), seed, use);
 }
+  // Of what is trained on from here, not of what the pictures have become at the first checkpoint.
+  if (use != TaskUse::kMeasuring) set->fingerprint();
 
 ClassifyImageTask::ClassifyImageTask(const ClassifyImageOptions& options,
                                      std::shared_ptr<const data::ImageSet> train,

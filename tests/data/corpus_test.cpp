@@ -179,6 +179,26 @@ TEST_F(CorpusFolder, D3SplitShorterThanAWindowIsRefused) {
                 ": must have at least 257 tokens, has 4 (choose a smaller window or batch)");
 }
 
+TEST_F(CorpusFolder, D3ByteOrderMarksAreNoPartOfAWord) {
+  const std::string mark = "\xEF\xBB\xBF";
+  for (const char* split : {"train", "valid", "test"}) {
+    folder.write(std::string(split) + ".txt", mark + "a b c\n");
+  }
+  const Corpus corpus = open_corpus(folder.path().string());
+  EXPECT_EQ(corpus.vocabulary().size(), 5) << "a, b, c, end of line and unknown";
+  EXPECT_TRUE(corpus.vocabulary().contains("a"));
+  EXPECT_EQ(corpus.text(Split::kTest), "a b c\n");
+}
+
+TEST_F(CorpusFolder, D3ByteOrderMarksOfSeveralFilesAreNoPartOfAWord) {
+  const std::string mark = "\xEF\xBB\xBF";
+  std::string lines;
+  for (int i = 0; i < 20; ++i) lines += "a b\n";
+  folder.write("one.txt", mark + lines);
+  folder.write("two.txt", mark + lines);
+  EXPECT_EQ(open_corpus(folder.path().string()).vocabulary().size(), 4);
+}
+
 TEST_F(CorpusFolder, D5ChangeWhileInUseIsRefused) {
   for (const char* split : {"train", "valid", "test"}) {
     folder.write(std::string(split) + ".txt", "a b c\n");

@@ -193,6 +193,46 @@ TEST_F(Folder, NumbersClassesAndPicturesByName) {
   EXPECT_NE(open(Split::kValid)->fingerprint(), before);
 }
 
+TEST_F(Folder, D5ReplacedPicturesOfTheSameSizeChangeTheFingerprint) {
+  add_split("train");
+  const auto before = open(Split::kTrain)->fingerprint();
+  const std::string file = "train/cat/2.png", original = folder.read(file);
+  std::string other = original;
+  other[other.size() / 2] ^= 1;
+  add(file, other);
+  const auto after = open(Split::kTrain)->fingerprint();
+  EXPECT_EQ(after.at("paths and sizes"), before.at("paths and sizes"));
+  EXPECT_NE(after.at("contents"), before.at("contents"));
+  add(file, original);
+  EXPECT_EQ(open(Split::kTrain)->fingerprint(), before) << "times do not count";
+}
+
+TEST_F(Folder, D5OfLargeFilesStartMiddleAndEndAreKnown) {
+  add_split("train");
+  const std::string file = "train/cat/2.png";
+  const std::string large(100'000, 'x');
+  add(file, large);
+  const auto before = open(Split::kTrain)->fingerprint();
+  for (const size_t place : {size_t{0}, size_t{50'000}, large.size() - 1}) {
+    std::string other = large;
+    other[place] = 'y';
+    add(file, other);
+    EXPECT_NE(open(Split::kTrain)->fingerprint(), before) << place;
+  }
+}
+
+TEST_F(Folder, D5TheFingerprintOfManyFilesDependsOnEachOfThem) {
+  add_split("train");
+  for (int i = 0; i < 1200; ++i) add("train/ant/" + std::to_string(i) + ".png", "a");
+  const auto before = open(Split::kTrain)->fingerprint();
+  EXPECT_EQ(open(Split::kTrain)->fingerprint(), before) << "whatever threads do";
+  for (const char* name : {"0", "600", "1199"}) {
+    add("train/ant/" + std::string(name) + ".png", "b");
+    EXPECT_NE(open(Split::kTrain)->fingerprint(), before) << name;
+    add("train/ant/" + std::string(name) + ".png", "a");
+  }
+}
+
 TEST_F(Folder, ClassFoldersAloneAreATestSet) {
   add_split(".");
   EXPECT_EQ(open(Split::kTest)->size(), 9);

@@ -55,7 +55,7 @@ class ImageSet {
   /// Whether pictures show only what a model is to see, so that evaluation cuts nothing off.
   bool is_cropped() const { return is_cropped_; }
 
-  /// Checksums by name: equal means the same data. For folders it is one of paths and sizes.
+  /// Checksums by name: equal means the same data. docs/data.md says of what, for folders.
   virtual std::map<std::string, std::string> fingerprint() const = 0;
 
  protected:

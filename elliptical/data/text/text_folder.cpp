@@ -8,7 +8,6 @@
 #include <optional>
 
 #include "elliptical/base/errors.h"
-#include "elliptical/base/files.h"
 #include "elliptical/base/names.h"
 #include "elliptical/data/text/corpus.h"
 #include "elliptical/data/text/tokens.h"
@@ -96,7 +95,7 @@ void check_splits(const std::string& folder,
 std::string read_all(const fs::path& folder, const std::vector<std::string>& files) {
   std::string text;
   for (const std::string& file : files) {
-    std::string piece = read_file(folder / file);
+    std::string piece = read_text(folder / file);
     check_text(piece, (folder / file).string());
     if (!piece.empty() && piece.back() != '\n') piece += '\n';
     text += piece;
@@ -142,7 +141,7 @@ TextSource named_source(const std::string& folder,
   if (!found.has(Split::kTest)) source.files += " (there is no test text: test is valid)";
   if (!others.empty()) source.files += "; not read: " + join(others);
   for (size_t i = 0; i < files.size(); ++i) source.origins[i] = files[i].string();
-  source.read = [files](Split split) { return read_file(files[static_cast<size_t>(split)]); };
+  source.read = [files](Split split) { return read_text(files[static_cast<size_t>(split)]); };
   return source;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "elliptical/base/errors.h"
+#include "elliptical/base/files.h"
 #include "elliptical/base/utf8.h"
 
 namespace elliptical::data {
@@ -38,6 +39,13 @@ void check_text(std::string_view text, const std::string& file) {
     }
     start += space + 1;
   }
+}
+
+std::string read_text(const std::filesystem::path& file) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  std::string text = read_file(file);
+  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
+  return text;
 }
 
 }  // namespace elliptical::data

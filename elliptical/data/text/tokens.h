@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,10 @@ inline constexpr size_t kMaxWordBytes = 10'000;
 /// Throws DataError unless `text` is UTF-8 without NUL, with a space now and then:
 ///     corpus/train.txt:12: must be UTF-8, is not at offset 345
 void check_text(std::string_view text, const std::string& file);
+
+/// A file without the byte-order mark that some editors put in front of UTF-8: it is no part of the
+/// first word.
+std::string read_text(const std::filesystem::path& file);
 
 /// Calls `on_word(word)` for each piece and `on_line()` at each end of line.
 template <class OnWord, class OnLine>
