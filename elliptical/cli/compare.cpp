@@ -10,6 +10,7 @@
 #include <iostream>
 
 #include "elliptical/base/errors.h"
+#include "elliptical/base/printable.h"
 #include "elliptical/cli/comparison_cost.h"
 #include "elliptical/cli/comparison_printer.h"
 #include "elliptical/cli/comparison_runner.h"
@@ -99,7 +100,7 @@ std::string given_options(const CLI::App& app) {
 /// Where things are and what can be done with them.
 void print_next(std::ostream& stream, const CompareArguments& arguments, const CLI::App& app) {
   const std::string folder = report::shell_word(arguments.folder.string());
-  stream << fmt::format("\nThe runs are in {}. Try next:\n", arguments.folder.string());
+  stream << fmt::format("\nThe runs are in {}. Try next:\n", printable(arguments.folder.string()));
   if (!arguments.recipes.empty()) {
     std::string recipes;
     for (const fs::path& recipe : arguments.recipes) {

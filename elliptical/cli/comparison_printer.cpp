@@ -7,8 +7,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <sstream>
 
 #include "elliptical/base/names.h"
+#include "elliptical/base/printable.h"
 #include "elliptical/cli/table.h"
 
 namespace elliptical::cli {
@@ -251,7 +253,9 @@ void print_comparison(std::ostream& stream,
   } else if (format == "csv") {
     print_csv(stream, flat_table(comparison));
   } else {
-    print_for_people(stream, comparison);
+    std::ostringstream text;  // names of runs and data are what others wrote
+    print_for_people(text, comparison);
+    stream << printable(text.str(), LineEnds::kKeep);
   }
 }
 

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "elliptical/base/config.h"
+#include "elliptical/base/printable.h"
 #include "elliptical/cli/progress_printer.h"
 #include "elliptical/cli/session.h"
 #include "elliptical/cli/table.h"
@@ -140,7 +141,7 @@ int config(const Arguments& arguments) {
     print_json(options, e);
   } else {
     print_comments(e);
-    std::cout << "\n" << run::config_text(options);
+    std::cout << "\n" << printable(run::config_text(options), LineEnds::kKeep);
   }
   return 0;
 }

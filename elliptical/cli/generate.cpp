@@ -7,6 +7,7 @@
 #include <iostream>
 
 #include "elliptical/base/errors.h"
+#include "elliptical/base/printable.h"
 #include "elliptical/cli/progress_printer.h"
 #include "elliptical/cli/session.h"
 #include "elliptical/tasks/generate.h"
@@ -21,6 +22,7 @@ int generate(const Arguments& arguments) {
   tasks::GenerateOptions options;
   int64_t step = -1;
   int threads = 0;
+  bool raw = false;
   app.add_option("RUN", folder, "folder of a run")->required();
   app.add_option("--prompt", prompt_text, "the text to go on with; a new line when absent");
   app.add_option("--tokens", options.num_tokens, "how many words")->capture_default_str();
@@ -31,6 +33,7 @@ int generate(const Arguments& arguments) {
   app.add_option("--seed", options.seed, "which text")->capture_default_str();
   app.add_option("--step", step, "which checkpoint; the newest unless said")
       ->check(CLI::NonNegativeNumber);
+  app.add_flag("--raw", raw, "print words as they are, control characters too");
   add_threads(app, threads);
   if (!parse(app, arguments)) return 0;
 
@@ -55,14 +58,18 @@ int generate(const Arguments& arguments) {
               " tokens that the model was trained on");
   }
 
-  std::cout << prompt_text;
+  // Words of a text may hold sequences that terminals obey.
+  const auto shown = [raw](const std::string& text) {
+    return raw ? text : printable(text, LineEnds::kKeep);
+  };
+  std::cout << shown(prompt_text);
   bool at_line_start = prompt_text.empty() || prompt_text.back() == '\n';
   tasks::generate(task->lm(), prompt.tokens, options, [&](int32_t token) {
     if (token == data::Vocabulary::kEos) {
       std::cout << '\n';
       at_line_start = true;
     } else {
-      std::cout << (at_line_start ? "" : " ") << vocabulary.word(token);
+      std::cout << (at_line_start ? "" : " ") << shown(vocabulary.word(token));
       at_line_start = false;
     }
     return static_cast<bool>(std::cout.flush());

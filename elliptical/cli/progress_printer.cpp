@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "elliptical/base/printable.h"
+
 namespace elliptical::cli {
 namespace {
 
@@ -41,17 +43,17 @@ void ProgressPrinter::show(const run::Progress& progress) {
   if (is_terminal_) {
     next_ = now + kRedraw;
     // One column less: writing the last one makes some terminals go to the next line.
-    write_stderr("\r" + run::progress_bar(progress, terminal_width() - 1) + "\033[K");
+    write_stderr("\r" + printable(run::progress_bar(progress, terminal_width() - 1)) + "\033[K");
     drawn_ = true;
   } else {
     next_ = now + kPlainLine;
-    write_stderr(run::progress_text(progress) + "\n");
+    write_stderr(printable(run::progress_text(progress)) + "\n");
   }
 }
 
 void ProgressPrinter::say(const std::string& line) {
   clear();
-  write_stderr(line + "\n");
+  write_stderr(printable(line, LineEnds::kKeep) + "\n");
 }
 
 run::LoopHooks ProgressPrinter::hooks() {

@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "elliptical/base/printable.h"
+
 namespace elliptical::cli {
 namespace {
 
@@ -31,7 +33,12 @@ void print_csv_row(std::ostream& stream, const std::vector<std::string>& cells) 
 
 }  // namespace
 
-void print_text(std::ostream& stream, const Table& table) {
+void print_text(std::ostream& stream, const Table& given) {
+  Table table = given;  // names of classes, files and recipes are what others wrote
+  for (std::string& name : table.columns) name = printable(name);
+  for (auto& row : table.rows) {
+    for (std::string& cell : row) cell = printable(cell);
+  }
   std::vector<size_t> widths;
   std::vector<bool> numeric;
   for (size_t i = 0; i < table.columns.size(); ++i) {
