@@ -13,6 +13,7 @@
 #include "elliptical/cli/table.h"
 #include "elliptical/report/measurement.h"
 #include "elliptical/run/attack_evaluation.h"
+#include "elliptical/run/attack_records.h"
 #include "elliptical/run/data_check.h"
 #include "elliptical/run/non_finite.h"
 #include "elliptical/run/signals.h"
@@ -80,16 +81,15 @@ void require_finite(const torch::nn::Module& model,
 
 /// Tells, then records, whatever becomes of the telling.
 void tell_and_record(const std::vector<Record>& records,
-                     const run::RunPaths& paths,
-                     const Told& told) {
+                     const Told& told,
+                     const std::function<void()>& record) {
   std::exception_ptr failure;
   try {
     if (told) told(records);
   } catch (...) {
     failure = std::current_exception();
   }
-  RecordWriter writer(paths.records());
-  for (const Record& record : records) writer.append(record);
+  record();
   if (failure) std::rethrow_exception(failure);
 }
 
@@ -159,7 +159,10 @@ std::vector<Record> evaluate_run(LoadedRun& loaded,
                           run::signal_name(signal) + ", nothing was recorded",
                       signal);
   }
-  tell_and_record(*records, loaded.paths, told);
+  tell_and_record(*records, told, [&] {
+    RecordWriter writer(loaded.paths.records());
+    for (const Record& record : *records) writer.append(record);
+  });
   if (auto snapshot = loaded.task->snapshot(*eval_options)) {
     if (!snapshot->missing.empty()) hooks.say(snapshot->missing);
     snapshot->metadata["step"] = std::to_string(loaded.step);
@@ -201,7 +204,10 @@ std::vector<Record> attack_run(LoadedRun& loaded,
                              .dump = dump != nullptr ? &dump->tensors : nullptr,
                              .class_names = dump != nullptr ? &dump->class_names : nullptr,
                              .pictures = dump != nullptr ? "" : loaded.paths.attack_pictures()});
-  tell_and_record(records, loaded.paths, told);
+  tell_and_record(records, told, [&] {
+    // Of an attack that had been finished before, every number is there.
+    run::append_new_records(loaded.paths.records(), records);
+  });
   return records;
 }
 
@@ -222,6 +228,7 @@ void start_run(const run::RunPaths& paths,
   const std::unique_ptr<tasks::Task> task = make_task(options, tasks::TaskUse::kNewRun);
   hooks.describe(task->data_description());
   for (const std::string& line : task->notices()) hooks.say(line);
+  run::check_new_run(options, *task);
   if (options.train.steps > 0) task->num_train_units();  // throws where there is nothing to read
   run::require_measurable(*task);
   const run::RunLock lock = run::create_run_folder(paths);

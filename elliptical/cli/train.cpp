@@ -109,6 +109,7 @@ int fork(const Arguments& arguments) {
   const std::unique_ptr<tasks::Task> task = make_task(options, tasks::TaskUse::kTraining);
   printer.telling_hooks().describe(task->data_description());
   run::require_measurable(*task);
+  run::check_new_run(options, *task);
   const run::RunLock lock = run::create_run_folder(paths);
   const run::TrainJob job{.paths = paths,
                           .options = &options,

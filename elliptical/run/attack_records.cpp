@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "elliptical/base/config.h"
 
@@ -159,6 +160,17 @@ std::vector<Record> attack_records(const AttackPlan& plan,
   }
   for (Record& record : records) record.labels.insert(labels.begin(), labels.end());
   return records;
+}
+
+void append_new_records(const std::filesystem::path& path, const std::vector<Record>& records) {
+  std::set<std::string> present;
+  for (const Record& record : read_records(path, [](const std::string&) {})) {
+    present.insert(to_json_line(record));
+  }
+  RecordWriter writer(path);
+  for (const Record& record : records) {
+    if (present.insert(to_json_line(record)).second) writer.append(record);
+  }
 }
 
 }  // namespace elliptical::run

@@ -18,4 +18,8 @@ std::vector<Record> attack_records(const AttackPlan& plan,
                                    const Labels& labels,
                                    const tasks::EvalSet& set);
 
+/// Appends those records that the file has not, to the letter: an attack that had been finished
+/// before measures nothing new. Damaged lines are passed over.
+void append_new_records(const std::filesystem::path& path, const std::vector<Record>& records);
+
 }  // namespace elliptical::run

@@ -3,6 +3,7 @@
 
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 
@@ -365,6 +366,15 @@ std::string config_text(const RunOptions& options) {
 
 void read_config(const RunPaths& paths, RunOptions& options) {
   read_recipe(paths.config(), fields_of(options));
+}
+
+void check_new_run(const RunOptions& options, const tasks::Task& task) {
+  const std::string& wanted = options.train.best_metric;
+  const std::vector<std::string> names = task.metric_names();
+  if (wanted.empty() || names.empty()) return;
+  if (std::find(names.begin(), names.end(), wanted) != names.end()) return;
+  throw ConfigError("train.best_metric: must be measured while training: " +
+                    unknown_name(wanted, names));
 }
 
 void train(const TrainJob& job) {

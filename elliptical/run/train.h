@@ -27,6 +27,9 @@ struct TrainJob {
 /// after a signal, with a checkpoint saved.
 void train(const TrainJob& job);
 
+/// Throws ConfigError where options of a new run ask for what its task has not.
+void check_new_run(const RunOptions& options, const tasks::Task& task);
+
 /// Saves the weights of `source` as the first checkpoint of `job`, which is a new run: at the same
 /// step with the moments of the optimizer, or, with `restart`, at step 0 without.
 void save_fork(const TrainJob& job, const Checkpoint& source, bool restart);

@@ -205,6 +205,8 @@ std::optional<Snapshot> ClassifyImageTask::snapshot(Options& options) {
 at::Tensor ClassifyImageTask::normalize(const at::Tensor& pixels) const {
   return (pixels - mean_) / std_;
 }
+std::vector<std::string> ClassifyImageTask::metric_names() const { return picture_metric_names(); }
+
 
 at::Tensor ClassifyImageTask::logits(const at::Tensor& normalized, const ClassifierPass& pass) {
   nn::AttentionContext context;

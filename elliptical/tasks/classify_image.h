@@ -66,6 +66,7 @@ class ClassifyImageTask : public Task, public Classifier {
   std::vector<Record> metrics(const Scores& scores) const override;
   std::optional<Snapshot> snapshot(Options& options) override;
 
+  std::vector<std::string> metric_names() const override;
   Classifier* classifier() override { return this; }
   int64_t num_classes() const override { return model_->num_classes(); }
   at::Tensor normalize(const at::Tensor& pixels) const override;

@@ -109,7 +109,9 @@ void score_pictures(const ImageEvalSet& set,
                     Scores& scores,
                     Dump* dump);
 
-/// accuracy, top5_accuracy, loss; per corruption and severity; mce where all of them were measured.
+/// accuracy, top5_accuracy, loss: those that every evaluation has.
+std::vector<std::string> picture_metric_names();
+/// The same; per corruption and severity; mce where all of them were measured.
 std::vector<Record> picture_metrics(const Scores& scores);
 
 }  // namespace elliptical::tasks

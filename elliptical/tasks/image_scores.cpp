@@ -173,11 +173,13 @@ void score_pictures(const ImageEvalSet& set,
   }
 }
 
+std::vector<std::string> picture_metric_names() { return {"accuracy", "top5_accuracy", "loss"}; }
+
 std::vector<Record> picture_metrics(const Scores& scores) {
   std::vector<Record> records;
-  for (const char* name : {"accuracy", "top5_accuracy", "loss"}) {
+  for (const std::string& name : picture_metric_names()) {
     if (const auto sum = scores.sums.find({name, {}}); sum != scores.sums.end()) {
-      records.push_back(record_of(name, sum->second));
+      records.push_back(record_of(name.c_str(), sum->second));
     }
   }
   if (!records.empty()) add_corruption_errors(scores, records.front().count, records);

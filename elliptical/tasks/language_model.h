@@ -64,6 +64,7 @@ class LanguageModelTask : public Task {
   const data::Corpus& corpus() const { return corpus_; }
 
  private:
+  std::vector<std::string> metric_names() const override { return {"perplexity"}; }
   LanguageModelOptions options_;
   data::Corpus corpus_;
   std::shared_ptr<models::Lm> model_;

@@ -132,6 +132,9 @@ class Task {
   virtual void score(const Batch& batch, Scores& scores, Dump* dump) = 0;
   /// The metrics that the sums amount to: value, count, name; labels are filled in by the caller.
   virtual std::vector<Record> metrics(const Scores& scores) const = 0;
+  /// Names of those that an evaluation as training does it always has, once each: what the best
+  /// checkpoint can be chosen by. Empty: not known.
+  virtual std::vector<std::string> metric_names() const { return {}; }
   /// What attacks need of it; null where a task has no pictures.
   virtual Classifier* classifier() { return nullptr; }
   /// Of undamaged data of the split that the options name; nothing where a task has none.

@@ -8,7 +8,9 @@
 #include "elliptical/attack/pgd.h"
 #include "elliptical/attack/spsa.h"
 #include "elliptical/base/errors.h"
+#include "elliptical/run/attack_records.h"
 #include "tests/support/error_message.h"
+#include "tests/support/temporary_folder.h"
 
 namespace elliptical::run {
 namespace {
@@ -86,6 +88,22 @@ TEST(AttackPlan, MistakesAreNamed) {
   EXPECT_EQ(refusal({.attacks = "pgd", .eps = "8", .profile = "published"}), "no error");
   EXPECT_EQ(refusal({.attacks = "pgd", .eps = "0.1", .assignments = {"pgd.stepps=7"}}),
             "--set pgd.stepps=7: unknown key \"pgd.stepps\", did you mean \"pgd.steps\"?");
+}
+
+TEST(AttackRecords, A3WhatIsThereIsNotAppendedAgain) {
+  const test::TemporaryFolder folder;
+  const auto path = folder.path() / "records.jsonl";
+  const auto record = [](int64_t step) {
+    return Record{.metric = "robust_accuracy", .value = 50, .count = 4, .labels = {{"step", step}}};
+  };
+  append_new_records(path, {record(1), record(2), record(1)});
+  EXPECT_EQ(read_records(path).size(), 2U);
+  const std::string two = folder.read("records.jsonl");
+  append_new_records(path, {record(1), record(2)});
+  EXPECT_EQ(folder.read("records.jsonl"), two);
+  folder.write("records.jsonl", two + "damaged\n" + R"({"metric":"cut)");
+  append_new_records(path, {record(2), record(3)});
+  EXPECT_EQ(folder.read("records.jsonl"), two + "damaged\n" + to_json_line(record(3)) + "\n");
 }
 
 }  // namespace

@@ -100,6 +100,7 @@ class ToyTask : public tasks::Task {
     return error;
   }
 
+  std::vector<std::string> metric_names() const override { return {"error"}; }
   std::unique_ptr<tasks::EvalSet> eval_set(Options& options) override {
     return std::make_unique<ToyEvalSet>(options_.eval_batches,
                                         dynamic_cast<ToyEvalOptions&>(options).noise,
