@@ -7,6 +7,7 @@
 
 #include "elliptical/attack/apgd_impl.h"
 #include "elliptical/base/errors.h"
+#include "elliptical/base/option_limits.h"
 
 namespace elliptical::attack {
 namespace {
@@ -88,10 +89,10 @@ class ApgdT : public Attack {
 }  // namespace
 
 void ApgdOptions::visit(FieldList& fields) {
-  fields.add("steps", steps, "gradient steps of a run", at_least(1));
+  fields.add("steps", steps, "gradient steps of a run", between(1, kMostPasses));
   fields.add("eot_passes", eot_passes,
              "passes that each gradient is the mean of, for models that draw random numbers",
-             at_least(1));
+             between(1, 10'000));
   fields.add("rho", rho, "the step is halved where not more than this part of steps helped",
              between(0, 1));
   fields.add(
@@ -101,7 +102,8 @@ void ApgdOptions::visit(FieldList& fields) {
 
 void ApgdTargetedOptions::visit(FieldList& fields) {
   ApgdOptions::visit(fields);
-  fields.add("num_targets", num_targets, "classes that are tried, most likely first", at_least(1));
+  fields.add("num_targets", num_targets, "classes that are tried, most likely first",
+             between(1, kMostPasses));
 }
 
 std::unique_ptr<Attack> make_apgd_ce(const Options& options) {

@@ -7,6 +7,7 @@
 
 #include "elliptical/attack/hyperplane_impl.h"
 #include "elliptical/attack/survivors_impl.h"
+#include "elliptical/base/option_limits.h"
 
 namespace elliptical::attack {
 namespace {
@@ -91,10 +92,11 @@ Nearest find_nearest(const Problem& problem, const at::Tensor& target, const Fab
 }
 
 void FabOptions::visit(FieldList& fields) {
-  fields.add("steps", steps, "steps of a run", at_least(1));
-  fields.add("num_targets", num_targets, "classes that are tried, most likely first", at_least(1));
+  fields.add("steps", steps, "steps of a run", between(1, kMostPasses));
+  fields.add("num_targets", num_targets, "classes that are tried, most likely first",
+             between(1, kMostPasses));
   fields.add("alpha_max", alpha_max, "largest pull towards the clean picture", between(0, 1));
-  fields.add("eta", eta, "how far steps go over the boundary", at_least(1));
+  fields.add("eta", eta, "how far steps go over the boundary", between(1, 1000));
   fields.add("beta", beta, "distance that is left after a step back from a misclassified picture",
              between(0, 1));
   fields.add("stop_when_broken", stop_when_broken,

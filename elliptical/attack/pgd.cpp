@@ -3,6 +3,8 @@
 
 #include <torch/torch.h>
 
+#include "elliptical/base/option_limits.h"
+
 namespace elliptical::attack {
 namespace {
 
@@ -37,8 +39,8 @@ class Pgd : public Attack {
 }  // namespace
 
 void PgdOptions::visit(FieldList& fields) {
-  fields.add("steps", steps, "gradient steps", at_least(1));
-  fields.add("step_ratio", step_ratio, "length of a step / eps", above(0));
+  fields.add("steps", steps, "gradient steps", between(1, kMostPasses));
+  fields.add("step_ratio", step_ratio, "length of a step / eps", above(0, 1000));
   fields.add("random_start", random_start, "start at a random point of the ball, else at x");
 }
 

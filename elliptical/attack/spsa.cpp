@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "elliptical/base/option_limits.h"
+
 namespace elliptical::attack {
 namespace {
 
@@ -53,8 +55,8 @@ std::string_view to_string(SpsaPoint point) {
 }
 
 void SpsaOptions::visit(FieldList& fields) {
-  fields.add("steps", steps, "steps of Adam", at_least(1));
-  fields.add("pairs", pairs, "pairs of evaluations a step", at_least(1));
+  fields.add("steps", steps, "steps of Adam", between(1, kMostPasses));
+  fields.add("pairs", pairs, "pairs of evaluations a step", between(1, kMostPasses));
   fields.add("delta", delta, "distance of evaluations from the point", above(0));
   fields.add("learning_rate", learning_rate, "of Adam", above(0));
   fields.add_enum(
@@ -63,7 +65,8 @@ void SpsaOptions::visit(FieldList& fields) {
         return name == "current" ? SpsaPoint::kCurrent : SpsaPoint::kTwicePicture;
       },
       "where the gradient is estimated; twice-picture: at 2 x, as released");
-  fields.add("pass_size", pass_size, "pictures in one pass at most, for memory", at_least(2));
+  fields.add("pass_size", pass_size, "pictures in one pass at most, for memory",
+             between(2, kMostBatch));
 }
 
 at::Tensor spsa_gradient(

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "elliptical/attack/survivors_impl.h"
+#include "elliptical/base/option_limits.h"
 
 namespace elliptical::attack {
 namespace {
@@ -109,7 +110,7 @@ SquareResult square_search(const Problem& problem, const SquareOptions& options)
 }
 
 void SquareOptions::visit(FieldList& fields) {
-  fields.add("queries", queries, "squares that are tried", at_least(1));
+  fields.add("queries", queries, "squares that are tried", between(1, kMostPasses));
   fields.add("first_ratio", first_ratio, "part of the picture that the first square covers",
              between(0, 1));
   fields.add("rescale", rescale,

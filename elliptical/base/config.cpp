@@ -35,6 +35,7 @@ namespace elliptical {
 #include "elliptical/base/errors.h"
 #include "elliptical/base/files.h"
 #include "elliptical/base/names.h"
+#include "elliptical/base/option_limits.h"
 #include "elliptical/base/utf8.h"
 
 namespace elliptical {
@@ -62,25 +63,34 @@ std::string given(const toml::node& node) {
 
 /// The value of a node as a T of the options, checked against `limits`; otherwise what is wrong.
 template <class T>
-std::string read_scalar(const toml::node& node, const Limits& limits, T& to) {
-  const auto wrong = [&] {
-    return "must be " + type_text<T>() + limits_text(limits) + ", got " + given(node);
+std::string read_scalar(const toml::node& node, const Field& field, T& to) {
+  const auto wrong = [&](const Limits& said) {
+    return "must be " + type_text<T>() + limits_text(said) + ", got " + given(node);
   };
   if constexpr (std::is_same_v<T, bool>) {
-    if (!node.is_boolean()) return wrong();
+    if (!node.is_boolean()) return wrong(field.limits);
     to = node.as_boolean()->get();
   } else if constexpr (std::is_same_v<T, std::string>) {
-    if (!node.is_string()) return wrong();
+    if (!node.is_string()) return wrong(field.limits);
     to = node.as_string()->get();
   } else {
     const bool whole = node.is_integer();
-    if (!whole && (std::is_same_v<T, int64_t> || !node.is_floating_point())) return wrong();
+    if (!whole && (std::is_same_v<T, int64_t> || !node.is_floating_point()))
+      return wrong(field.limits);
+    const Limits limits = limits_of(field);
     const double number =
         whole ? static_cast<double>(node.as_integer()->get()) : node.as_floating_point()->get();
     const bool inside = std::isfinite(number) &&
                         (limits.open_low ? number > limits.low : number >= limits.low) &&
                         (limits.open_high ? number < limits.high : number <= limits.high);
-    if (!inside) return wrong();
+    if (!inside) {
+      // Ends that the field has from its type are said to who is beyond them.
+      const Limits& own = field.limits;
+      const bool beyond =
+          std::isfinite(number) && ((number > limits.high && std::isinf(own.high)) ||
+                                    (number < limits.low && std::isinf(own.low)));
+      return wrong(beyond ? limits : own);
+    }
     if constexpr (std::is_same_v<T, int64_t>) {
       to = node.as_integer()->get();
     } else {
@@ -91,26 +101,30 @@ std::string read_scalar(const toml::node& node, const Limits& limits, T& to) {
 }
 
 template <class T>
-std::string read_node(const toml::node& node, const Limits& limits, T* to) {
-  return read_scalar(node, limits, *to);
+std::string read_node(const toml::node& node, const Field& field, T* to) {
+  return read_scalar(node, field, *to);
 }
 
 template <class T>
-std::string read_node(const toml::node& node, const Limits& limits, std::optional<T>* to) {
+std::string read_node(const toml::node& node, const Field& field, std::optional<T>* to) {
   T value{};
-  const std::string error = read_scalar(node, limits, value);
+  const std::string error = read_scalar(node, field, value);
   if (error.empty()) *to = value;
   return error;
 }
 
 template <class T>
-std::string read_node(const toml::node& node, const Limits& limits, std::vector<T>* to) {
+std::string read_node(const toml::node& node, const Field& field, std::vector<T>* to) {
   const toml::array* list = node.as_array();
   if (list == nullptr) return "must be a list, got " + given(node);
+  if (list->size() > kMostElements) {
+    return "must be a list of at most " + std::to_string(kMostElements) + " elements, got " +
+           std::to_string(list->size());
+  }
   std::vector<T> values;
   for (const toml::node& element : *list) {
     T value{};
-    const std::string error = read_scalar(element, limits, value);
+    const std::string error = read_scalar(element, field, value);
     if (!error.empty()) return "each element " + error;
     values.push_back(std::move(value));
   }
@@ -118,7 +132,7 @@ std::string read_node(const toml::node& node, const Limits& limits, std::vector<
   return "";
 }
 
-std::string read_node(const toml::node& node, const Limits&, const Choice& choice) {
+std::string read_node(const toml::node& node, const Field&, const Choice& choice) {
   if (!node.is_string()) return "must be one of " + join(choice.names) + ", got " + given(node);
   const std::string& name = node.as_string()->get();
   if (std::find(choice.names.begin(), choice.names.end(), name) == choice.names.end()) {
@@ -129,8 +143,7 @@ std::string read_node(const toml::node& node, const Limits&, const Choice& choic
 }
 
 std::string assign(const Field& field, const toml::node& node) {
-  return std::visit([&](const auto& place) { return read_node(node, field.limits, place); },
-                    field.place);
+  return std::visit([&](const auto& place) { return read_node(node, field, place); }, field.place);
 }
 
 /// A value as text that two recipes can be compared by.

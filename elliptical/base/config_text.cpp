@@ -9,6 +9,7 @@
 #include "elliptical/base/config.h"
 #include "elliptical/base/config_impl.h"
 #include "elliptical/base/names.h"
+#include "elliptical/base/option_limits.h"
 
 namespace elliptical {
 namespace {
@@ -65,6 +66,22 @@ std::string place_type(const std::vector<T>*) {
 }
 std::string place_type(const Choice& choice) { return "one of " + join(choice.names); }
 
+template <class T>
+constexpr double most = std::is_same_v<T, int64_t> ? kMostWhole : kMostNumber;
+template <class T>
+double most_of(const T*) {
+  return most<T>;
+}
+template <class T>
+double most_of(const std::optional<T>*) {
+  return most<T>;
+}
+template <class T>
+double most_of(const std::vector<T>*) {
+  return most<T>;
+}
+double most_of(const Choice&) { return kMostNumber; }
+
 std::string section_of(const std::string& key) {
   const size_t dot = key.rfind('.');
   return dot == std::string::npos ? "" : key.substr(0, dot);
@@ -83,14 +100,27 @@ std::vector<std::pair<std::string, std::string>> values_of(const ListFields& lis
 
 /// A limit is mostly a whole number: "1", not "1.0".
 std::string limit_text(double limit) {
+  if (std::abs(limit) < 1e15 && limit == std::floor(limit)) {
+    return std::to_string(static_cast<int64_t>(limit));
+  }
   const std::string text = number_text(limit);
   return text.ends_with(".0") ? text.substr(0, text.size() - 2) : text;
 }
 
 }  // namespace
 
+Limits limits_of(const Field& field) {
+  const double end = std::visit([](const auto& place) { return most_of(place); }, field.place);
+  Limits limits = field.limits;
+  if (std::isinf(limits.low)) limits.low = -end;
+  if (std::isinf(limits.high)) limits.high = end;
+  return limits;
+}
+
 std::string limits_text(const Limits& limits) {
-  const bool low = std::isfinite(limits.low), high = std::isfinite(limits.high);
+  // 2^63 is where whole numbers end anyway: nothing to be said.
+  const auto is_said = [](double end) { return std::isfinite(end) && std::abs(end) != 0x1p63; };
+  const bool low = is_said(limits.low), high = is_said(limits.high);
   if (low && high) {
     return std::string(" in ") + (limits.open_low ? "(" : "[") + limit_text(limits.low) + ", " +
            limit_text(limits.high) + (limits.open_high ? ")" : "]");

@@ -2,7 +2,6 @@
 //
 // The program `elliptical`: a table of commands. Results go to stdout, everything else to stderr.
 // Exit status: 0 done, 1 failed, 2 wrong usage, 3 set-up missing, 128 + signal interrupted.
-#include <c10/util/Exception.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -14,7 +13,9 @@
 #include "elliptical/base/errors.h"
 #include "elliptical/base/memory.h"
 #include "elliptical/base/names.h"
+#include "elliptical/base/printable.h"
 #include "elliptical/cli/commands.h"
+#include "elliptical/run/failure_text.h"
 
 namespace elliptical::cli {
 namespace {
@@ -77,11 +78,11 @@ int run_and_report(Arguments arguments) {
     std::cout.flush();
     if (!std::cout) throw std::runtime_error("stdout: could not be written");
     return status;
-  } catch (const c10::Error& error) {
-    std::cerr << "elliptical: " << (debug ? error.what() : error.what_without_backtrace()) << "\n";
-    return 1;
   } catch (const std::exception& error) {
-    std::cerr << "elliptical: " << error.what() << "\n";
+    // A line is one line, whatever the names in it hold; only torch's places in sources are many.
+    const std::string text =
+        printable(run::failure_text(error, debug), debug ? LineEnds::kKeep : LineEnds::kEscape);
+    std::cerr << "elliptical: " << text << "\n";
     return exit_status(error);
   }
 }

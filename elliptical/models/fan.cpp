@@ -9,6 +9,7 @@
 #include <numbers>
 
 #include "elliptical/base/errors.h"
+#include "elliptical/base/option_limits.h"
 #include "elliptical/nn/feedforward/channel_attention.h"
 #include "elliptical/nn/initialize.h"
 
@@ -16,6 +17,7 @@ namespace elliptical::models {
 namespace {
 
 constexpr int64_t kCodeChannels = 32;  // of each coordinate
+constexpr int64_t kNumClassBlocks = 2;
 
 struct FanSize {
   const char* name;
@@ -78,14 +80,15 @@ void FanOptions::visit(FieldList& fields) {
   fields.add("patch_size", patch_size,
              "height and width of the pixels that one token stands for: 2 to the number of "
              "convolutions in the stem",
-             at_least(2));
+             between(2, kMostSide));
   fields.add("dim", dim,
              "width C of the tokens, a multiple of patch_size / 2, of 4 at patch_size 4",
-             at_least(1));
-  fields.add("num_layers", num_layers, "blocks", at_least(1));
-  fields.add("num_heads", num_heads, "heads per layer; they share the width", at_least(1));
+             between(1, kMostWidth));
+  fields.add("num_layers", num_layers, "blocks", between(1, kMostLayers));
+  fields.add("num_heads", num_heads, "heads per layer; they share the width",
+             between(1, kMostHeads));
   fields.add("feedforward_ratio", feedforward_ratio, "width inside a feed-forward layer / dim",
-             above(0));
+             above(0, kMostRatio));
   visit_common(fields, "probability to leave out a branch, in training, the same in all blocks");
 }
 
@@ -99,6 +102,11 @@ void FanOptions::use_size(const std::string& name) {
     num_layers = known.num_layers;
     num_heads = known.num_heads;
   }
+}
+
+std::vector<TokenStage> FanOptions::stages() const {
+  const int64_t side = image_size / patch_size;
+  return {{"blocks.", side * side, dim, num_layers}, {"cls_attn_blocks.", 1, dim, kNumClassBlocks}};
 }
 
 Fan::Fan(const FanOptions& chosen, int64_t num_classes)

@@ -32,6 +32,8 @@ struct FanOptions : ImageModelOptions {
   void visit(FieldList& fields) override;
   std::unique_ptr<Options> clone() const override;
   void use_size(const std::string& name);
+  std::vector<TokenStage> stages() const override;
+  double hidden_ratio() const override { return feedforward_ratio; }
 };
 
 class Fan : public ImageModel {
@@ -39,10 +41,6 @@ class Fan : public ImageModel {
   Fan(const FanOptions& options, int64_t num_classes);
 
   const FanOptions& options() const override { return options_; }
-  std::vector<TokenStage> stages() const override {
-    return {{"blocks.", side_ * side_, options_.dim, options_.num_layers},
-            {"cls_attn_blocks.", 1, options_.dim, kNumClassBlocks}};
-  }
 
  protected:
   ImageLogits run(const at::Tensor& pixels, nn::AttentionContext& context) override;
@@ -52,8 +50,6 @@ class Fan : public ImageModel {
   bool initialize_parameter(const std::string& name, at::Tensor& parameter, RandomKey key) override;
 
  private:
-  static constexpr int64_t kNumClassBlocks = 2;
-
   at::Tensor stem(const at::Tensor& pixels, bool training) const;
 
   const FanOptions options_;

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "elliptical/base/errors.h"
+#include "elliptical/base/option_limits.h"
 #include "elliptical/nn/initialize.h"
 
 namespace elliptical::models {
@@ -17,9 +18,27 @@ constexpr double kInitialStd = 0.02;
 
 void ImageModelOptions::visit_common(FieldList& fields, const char* drop_path_help) {
   fields.add("image_size", image_size, "height and width of the pictures that the model reads",
-             at_least(1));
+             between(1, kMostSide));
   fields.add("drop_path", drop_path, drop_path_help, below(0, 1));
   fields.add_group("attention", attention);
+}
+
+double ImageModelOptions::num_block_weights() const {
+  double count = 0;
+  for (const auto& [prefix, N, C, L] : stages()) {
+    count += (4 + 2 * hidden_ratio()) * static_cast<double>(C) * static_cast<double>(C * L);
+  }
+  return count;
+}
+
+double ImageModelOptions::kept_activations() const {
+  // Per token of a layer of ViT: inputs of both branches, q, k, v, what attention gives, and both
+  // sides of the activation: about 17 C. Convolutions keep some more.
+  double kept = 0;
+  for (const auto& [prefix, N, C, L] : stages()) {
+    kept += 17 * static_cast<double>(N) * static_cast<double>(C * L);
+  }
+  return kept;
 }
 
 void check_patches(int64_t image_size, int64_t patch_size) {

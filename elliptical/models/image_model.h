@@ -17,22 +17,31 @@
 
 namespace elliptical::models {
 
+/// Blocks that work on the same number of tokens of the same width; blocks of class attention on
+/// one.
+struct TokenStage {
+  std::string prefix;  ///< of the names of their parameters
+  int64_t num_tokens, dim, num_layers;
+};
+
 /// Options that all of them have.
 struct ImageModelOptions : Options {
   int64_t image_size = 224;  ///< height and width of what the model reads
   double drop_path = 0.1;
   ChosenOptions attention{nn::attention_choices(), "elliptical"};
 
+  /// The stages of the model that they describe, which need not be built for it.
+  virtual std::vector<TokenStage> stages() const = 0;
+  /// Width inside a feed-forward layer / dim.
+  virtual double hidden_ratio() const = 0;
+  /// Weights of matrices of the blocks, by arithmetic.
+  double num_block_weights() const;
+  /// Numbers that a training step keeps of a picture for the backward, about.
+  double kept_activations() const;
+
  protected:
   /// `drop_path_help` says how the probability depends on depth.
   void visit_common(FieldList& fields, const char* drop_path_help);
-};
-
-/// Blocks that work on the same number of tokens of the same width; blocks of class attention on
-/// one.
-struct TokenStage {
-  std::string prefix;  ///< of the names of their parameters
-  int64_t num_tokens, dim, num_layers;
 };
 
 /// What a model says about B pictures.
@@ -60,7 +69,7 @@ class ImageModel : public torch::nn::Module {
   int64_t num_parameters() const;
   int64_t num_classes() const { return num_classes_; }
   virtual const ImageModelOptions& options() const = 0;
-  virtual std::vector<TokenStage> stages() const = 0;
+  std::vector<TokenStage> stages() const { return options().stages(); }
   /// That attention sees, in the first layer.
   int64_t num_tokens() const { return stages().front().num_tokens; }
   /// Tokens in front that are no patches, in all layers; the first one's is the class token.

@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include "elliptical/base/errors.h"
+#include "elliptical/base/option_limits.h"
 #include "elliptical/nn/dropout.h"
 #include "elliptical/nn/initialize.h"
 
@@ -30,13 +31,15 @@ void check(const LmOptions& options) {
 }  // namespace
 
 void LmOptions::visit(FieldList& fields) {
-  fields.add("num_layers", num_layers, "blocks", at_least(1));
-  fields.add("dim", dim, "width C of the hidden states, even", at_least(2));
-  fields.add("num_heads", num_heads, "heads per layer; they share the width", at_least(1));
-  fields.add("head_dim", head_dim, "width D of a head; dim / num_heads when absent", at_least(1));
+  fields.add("num_layers", num_layers, "blocks", between(1, kMostLayers));
+  fields.add("dim", dim, "width C of the hidden states, even", between(2, kMostWidth));
+  fields.add("num_heads", num_heads, "heads per layer; they share the width",
+             between(1, kMostHeads));
+  fields.add("head_dim", head_dim, "width D of a head; dim / num_heads when absent",
+             between(1, kMostWidth));
   fields.add("feedforward_dim", feedforward_dim, "width between the two feed-forward maps",
-             at_least(1));
-  fields.add("window", window, "tokens that the model reads at once", at_least(1));
+             between(1, kMostWidth));
+  fields.add("window", window, "tokens that the model reads at once", between(1, kMostTokens));
   fields.add("dropout", dropout, "of embeddings, both branches and the last hidden state",
              below(0, 1));
   fields.add("attention_dropout", attention_dropout, "of attention probabilities", below(0, 1));

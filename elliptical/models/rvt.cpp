@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "elliptical/base/errors.h"
+#include "elliptical/base/option_limits.h"
 #include "elliptical/nn/attention/rvt.h"
 #include "elliptical/nn/feedforward/conv_mlp.h"
 #include "elliptical/nn/feedforward/gelu_mlp.h"
@@ -84,12 +85,13 @@ void RvtOptions::visit(FieldList& fields) {
                     "defaults of dims, num_layers, num_heads and conv_feedforward");
   fields.add("patch_size", patch_size,
              "16: the published stem; 4, for small pictures: one that neither strides nor pools "
-             "before it cuts patches");
-  fields.add("dims", dims, "width of the tokens in each stage");
-  fields.add("num_layers", num_layers, "blocks in each stage");
-  fields.add("num_heads", num_heads, "heads per layer in each stage");
+             "before it cuts patches",
+             between(1, kMostSide));
+  fields.add("dims", dims, "width of the tokens in each stage", between(1, kMostWidth));
+  fields.add("num_layers", num_layers, "blocks in each stage", between(1, kMostLayers));
+  fields.add("num_heads", num_heads, "heads per layer in each stage", between(1, kMostHeads));
   fields.add("feedforward_ratio", feedforward_ratio, "width inside a feed-forward layer / dim",
-             above(0));
+             above(0, kMostRatio));
   fields.add("conv_feedforward", conv_feedforward,
              "feed-forward layers with a depthwise convolution and batch norms");
   visit_common(fields,
@@ -105,6 +107,17 @@ void RvtOptions::use_size(const std::string& name) {
   num_layers = is_tiny ? std::vector<int64_t>{10, 2} : std::vector<int64_t>{12};
   num_heads = is_tiny ? std::vector<int64_t>{6, 12} : std::vector<int64_t>{is_base ? 12 : 6};
   conv_feedforward = !is_base;
+}
+
+std::vector<TokenStage> RvtOptions::stages() const {
+  std::vector<TokenStage> result;
+  int64_t side = stem_side(*this);
+  for (size_t s = 0; s < std::min(dims.size(), num_layers.size()); ++s) {
+    if (s > 0) side = halved(side);
+    result.push_back(
+        {"transformers." + std::to_string(s) + ".", side * side, dims[s], num_layers[s]});
+  }
+  return result;
 }
 
 Rvt::Rvt(const RvtOptions& chosen, int64_t num_classes)
@@ -167,7 +180,6 @@ Rvt::Rvt(const RvtOptions& chosen, int64_t num_classes)
       list->push_back(stages_.back().back());
     }
     transformers->push_back(stage);
-    token_stages_.push_back({"transformers." + std::to_string(s) + ".", side * side, C, L});
   }
   norm_ =
       register_module("norm", std::make_shared<nn::Norm>(options_.dims.back(), nn::kPreNormEps));

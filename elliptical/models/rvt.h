@@ -34,6 +34,8 @@ struct RvtOptions : ImageModelOptions {
   void visit(FieldList& fields) override;
   std::unique_ptr<Options> clone() const override;
   void use_size(const std::string& name);
+  std::vector<TokenStage> stages() const override;
+  double hidden_ratio() const override { return feedforward_ratio; }
 };
 
 class Rvt : public ImageModel {
@@ -41,7 +43,6 @@ class Rvt : public ImageModel {
   Rvt(const RvtOptions& options, int64_t num_classes);
 
   const RvtOptions& options() const override { return options_; }
-  std::vector<TokenStage> stages() const override { return token_stages_; }
 
  protected:
   ImageLogits run(const at::Tensor& pixels, nn::AttentionContext& context) override;
@@ -56,7 +57,6 @@ class Rvt : public ImageModel {
   at::Tensor stem(const at::Tensor& pixels, bool training) const;
 
   const RvtOptions options_;
-  std::vector<TokenStage> token_stages_;
   std::shared_ptr<nn::Convolution> stem_wide_, stem_patches_;
   std::shared_ptr<nn::BatchNorm> stem_norm_;
   std::vector<std::vector<std::shared_ptr<nn::PreNormBlock>>> stages_;

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "elliptical/base/option_limits.h"
 #include "elliptical/nn/feedforward/gelu_mlp.h"
 
 namespace elliptical::models {
@@ -30,12 +31,13 @@ void VitOptions::visit(FieldList& fields) {
                      .selects_fields = true},
                     "defaults of dim, num_layers and num_heads: those of DeiT");
   fields.add("patch_size", patch_size, "height and width of the pixels that one token reads",
-             at_least(1));
-  fields.add("dim", dim, "width C of the tokens", at_least(1));
-  fields.add("num_layers", num_layers, "blocks", at_least(1));
-  fields.add("num_heads", num_heads, "heads per layer; they share the width", at_least(1));
+             between(1, kMostSide));
+  fields.add("dim", dim, "width C of the tokens", between(1, kMostWidth));
+  fields.add("num_layers", num_layers, "blocks", between(1, kMostLayers));
+  fields.add("num_heads", num_heads, "heads per layer; they share the width",
+             between(1, kMostHeads));
   fields.add("feedforward_ratio", feedforward_ratio, "width inside a feed-forward layer / dim",
-             above(0));
+             above(0, kMostRatio));
   fields.add("distilled", distilled, "a second token and head that learn from a teacher");
   visit_common(fields,
                "probability to leave out a branch of the last block, in training; the first one "
@@ -54,12 +56,16 @@ void VitOptions::use_size(const std::string& name) {
   }
 }
 
+std::vector<TokenStage> VitOptions::stages() const {
+  const int64_t grid = image_size / patch_size;
+  return {{"blocks.", num_prefix_tokens() + grid * grid, dim, num_layers}};
+}
+
 Vit::Vit(const VitOptions& chosen, int64_t num_classes)
     : ImageModel(num_classes), options_(chosen) {
   check_patches(options_.image_size, options_.patch_size);
   const int64_t C = options_.dim, L = options_.num_layers;
-  const int64_t grid = options_.image_size / options_.patch_size;
-  const int64_t N = num_prefix_tokens() + grid * grid;
+  const int64_t N = num_tokens();
   cls_token_ = register_parameter("cls_token", torch::empty({1, 1, C}));
   if (options_.distilled) dist_token_ = register_parameter("dist_token", torch::empty({1, 1, C}));
   pos_embed_ = register_parameter("pos_embed", torch::empty({1, N, C}));

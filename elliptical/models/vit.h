@@ -31,6 +31,10 @@ struct VitOptions : ImageModelOptions {
   std::unique_ptr<Options> clone() const override;
   /// Sets width, layers and heads to those of a published model.
   void use_size(const std::string& name);
+  /// Tokens in front of the patches.
+  int64_t num_prefix_tokens() const { return distilled ? 2 : 1; }
+  std::vector<TokenStage> stages() const override;
+  double hidden_ratio() const override { return feedforward_ratio; }
 };
 
 class Vit : public ImageModel {
@@ -38,11 +42,8 @@ class Vit : public ImageModel {
   Vit(const VitOptions& options, int64_t num_classes);
 
   const VitOptions& options() const override { return options_; }
-  std::vector<TokenStage> stages() const override {
-    return {{"blocks.", pos_embed_.size(1), options_.dim, options_.num_layers}};
-  }
   /// 1, or 2 in a distilled model.
-  int64_t num_prefix_tokens() const override { return options_.distilled ? 2 : 1; }
+  int64_t num_prefix_tokens() const override { return options_.num_prefix_tokens(); }
 
  protected:
   ImageLogits run(const at::Tensor& pixels, nn::AttentionContext& context) override;

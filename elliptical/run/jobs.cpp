@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "elliptical/run/jobs.h"
 
-#include <c10/util/Exception.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -14,6 +13,7 @@
 
 #include "elliptical/base/errors.h"
 #include "elliptical/base/records.h"
+#include "elliptical/run/failure_text.h"
 
 namespace elliptical::run {
 namespace {
@@ -95,11 +95,8 @@ void use_default_signals() {
   int status = 0;
   try {
     work(pipe_hooks(pipe));
-  } catch (const c10::Error& error) {
-    send_text(pipe, kError, error.what_without_backtrace());
-    status = 1;
   } catch (const std::exception& error) {
-    send_text(pipe, kError, error.what());
+    send_text(pipe, kError, failure_text(error));
     status = exit_status(error);
   }
   _exit(status);  // nothing of the parent is flushed or destroyed twice

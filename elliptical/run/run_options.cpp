@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "elliptical/base/errors.h"
+#include "elliptical/base/option_limits.h"
 
 namespace elliptical::run {
 
@@ -99,7 +100,7 @@ RunOptions::RunOptions(const std::vector<OptionsEntry>& tasks) : task(tasks, tas
 
 void RunOptions::visit(FieldList& fields) {
   fields.add("name", name, "what tables call runs of this kind; empty: the attention's name");
-  fields.add("seed", seed, "of initial weights, batches and dropout", at_least(0));
+  fields.add("seed", seed, "of initial weights, batches and dropout", any_seed());
   fields.add_group("task", task);
   fields.add_group("train", train);
   fields.add_group("optimizer", optimizer);

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "elliptical/base/errors.h"
+#include "elliptical/base/option_limits.h"
 #include "elliptical/data/image/small_pictures.h"
 #include "elliptical/models/fan.h"
 #include "elliptical/models/rvt.h"
@@ -16,6 +17,7 @@
 #include "elliptical/tasks/metric_scores.h"
 #include "elliptical/tasks/picture_snapshot.h"
 #include "elliptical/tasks/pretrained.h"
+#include "elliptical/tasks/task_memory.h"
 
 namespace elliptical::tasks {
 namespace {
@@ -34,7 +36,7 @@ at::Tensor soft_cross_entropy(const at::Tensor& logits, const at::Tensor& target
 void ClassifyImageOptions::visit(FieldList& fields) {
   fields.add_group("data", data);
   fields.add_group("mix", mix);
-  fields.add("batch_size", batch_size, "pictures of a training step", at_least(1));
+  fields.add("batch_size", batch_size, "pictures of a training step", between(1, kMostBatch));
   fields.add(
       "init", init,
       "weights to start from: deit-tiny, a safetensors file or a run folder; empty: from the seed");
@@ -96,10 +98,10 @@ ClassifyImageTask::ClassifyImageTask(const ClassifyImageOptions& options,
   }
   train_ = std::make_unique<TrainPictures>(set, options_.data, options_.mix, options_.batch_size,
                                            image_size, seed);
-  build(set->num_classes(), seed, use);
-}
   // Of what is trained on from here, not of what the pictures have become at the first checkpoint.
   if (use != TaskUse::kMeasuring) set->fingerprint();
+  build(set->num_classes(), seed, use);
+}
 
 ClassifyImageTask::ClassifyImageTask(const ClassifyImageOptions& options,
                                      std::shared_ptr<const data::ImageSet> train,
@@ -114,10 +116,18 @@ ClassifyImageTask::ClassifyImageTask(const ClassifyImageOptions& options,
   build(train->num_classes(), seed, TaskUse::kNewRun);
 }
 
+double ClassifyImageOptions::kept_activations() const {
+  const auto side = static_cast<double>(model_options().image_size);
+  return static_cast<double>(batch_size) *
+         (data::Image::kChannels * side * side + model_options().kept_activations());
+}
+
 void ClassifyImageTask::build(int64_t num_classes, uint64_t seed, TaskUse use) {
   const data::PixelStatistics statistics = options_.data.statistics();
   mean_ = channel_tensor(statistics.mean);
   std_ = channel_tensor(statistics.std);
+  require_task_memory(use, options_.model_options().num_block_weights(),
+                      options_.kept_activations());
   model_ = models::make_image_model(options_.model, num_classes);
   model_->initialize(seed);
   if (!options_.init.empty() && use == TaskUse::kNewRun) {
@@ -169,9 +179,17 @@ std::unique_ptr<Options> ClassifyImageTask::make_eval_options() const {
 }
 
 std::unique_ptr<EvalSet> ClassifyImageTask::eval_set(Options& options) {
-  return std::make_unique<ImageEvalSet>(dynamic_cast<const ImageEvalOptions&>(options),
-                                        options_.data, options_.model_options().image_size,
-                                        num_classes());
+  const auto& chosen = dynamic_cast<const ImageEvalOptions&>(options);
+  const models::ImageModelOptions& model = options_.model_options();
+  auto set = std::make_unique<ImageEvalSet>(chosen, options_.data, model.image_size, num_classes());
+  const auto B = static_cast<double>(std::min(chosen.batch_size, set->num_pictures()));
+  const auto side = static_cast<double>(model.image_size);
+  double widest = 0;  // input, q, k, v, what attention gives, and inside a feed-forward layer
+  for (const auto& [prefix, N, C, L] : model.stages()) {
+    widest = std::max(widest, (5 + model.hidden_ratio()) * static_cast<double>(N * C));
+  }
+  require_pass_memory(B * (data::Image::kChannels * side * side + widest));
+  return set;
 }
 
 void ClassifyImageTask::score(const Batch& batch, Scores& scores, Dump* dump) {
@@ -184,6 +202,8 @@ void ClassifyImageTask::score(const Batch& batch, Scores& scores, Dump* dump) {
   score_pictures(set, batch, logits, scores, dump);
   score_metric(statistics, set.options().metric_profile, scores);
 }
+
+std::vector<std::string> ClassifyImageTask::metric_names() const { return picture_metric_names(); }
 
 std::vector<Record> ClassifyImageTask::metrics(const Scores& scores) const {
   return picture_metrics(scores);
@@ -205,8 +225,6 @@ std::optional<Snapshot> ClassifyImageTask::snapshot(Options& options) {
 at::Tensor ClassifyImageTask::normalize(const at::Tensor& pixels) const {
   return (pixels - mean_) / std_;
 }
-std::vector<std::string> ClassifyImageTask::metric_names() const { return picture_metric_names(); }
-
 
 at::Tensor ClassifyImageTask::logits(const at::Tensor& normalized, const ClassifierPass& pass) {
   nn::AttentionContext context;

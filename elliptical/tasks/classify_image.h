@@ -35,6 +35,8 @@ struct ClassifyImageOptions : Options {
   const models::ImageModelOptions& model_options() const {
     return model.get<models::ImageModelOptions>();
   }
+  /// Numbers that a training step keeps for the backward, about.
+  double kept_activations() const;
   /// A small model on a few of the built-in pictures: seconds.
   void shrink();
 };
@@ -64,9 +66,9 @@ class ClassifyImageTask : public Task, public Classifier {
   std::unique_ptr<Options> make_eval_options() const override;
   void score(const Batch& batch, Scores& scores, Dump* dump) override;
   std::vector<Record> metrics(const Scores& scores) const override;
+  std::vector<std::string> metric_names() const override;
   std::optional<Snapshot> snapshot(Options& options) override;
 
-  std::vector<std::string> metric_names() const override;
   Classifier* classifier() override { return this; }
   int64_t num_classes() const override { return model_->num_classes(); }
   at::Tensor normalize(const at::Tensor& pixels) const override;

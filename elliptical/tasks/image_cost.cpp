@@ -9,6 +9,7 @@
 
 #include "elliptical/data/image/small_pictures.h"
 #include "elliptical/tasks/classify_image.h"
+#include "elliptical/tasks/task_memory.h"
 
 namespace elliptical::tasks {
 namespace {
@@ -82,20 +83,15 @@ std::optional<PictureCounts> known_counts(const std::string& data) {
 Cost classify_image_cost(const Options& options) {
   const auto& task = dynamic_cast<const ClassifyImageOptions&>(options);
   const PictureCounts counts = counts_of(task.data, task.model_options().image_size);
+  require_task_memory(TaskUse::kMeasuring, task.model_options().num_block_weights(), 0);
   const auto model = models::make_image_model(task.model, counts.num_classes);
   const auto B = static_cast<double>(task.batch_size);
-  const auto P = static_cast<double>(model->num_parameters());
-  // Kept for the backward, per token of a layer of ViT: inputs of both branches, q, k, v, what
-  // attention gives, and both sides of the activation: about 17 C. Convolutions keep some more.
-  double kept = 0;
-  for (const auto& [prefix, N, C, L] : model->stages()) {
-    kept += 17.0 * static_cast<double>(N * C * L);
-  }
   return {.num_parameters = model->num_parameters(),
           .units_per_step = task.batch_size,
           .units_per_epoch = counts.num_train / task.batch_size * task.batch_size,
           .flops_per_step = 3 * B * forward_flops(*model),  // backward: two products for each
-          .bytes = 4 * (4 * P + B * kept)};
+          .bytes = task_bytes(TaskUse::kNewRun, static_cast<double>(model->num_parameters()),
+                              task.kept_activations())};
 }
 
 std::unique_ptr<Task> rehearse_classify_image(const Options& options) {

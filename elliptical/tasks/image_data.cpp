@@ -19,7 +19,7 @@ void ImageDataOptions::visit(FieldList& fields) {
              "side of what evaluation sees / shorter side of the picture; 0.875: 224 of 256",
              Limits{.low = 0, .high = 1, .open_low = true});
   fields.add("repeats", repeats, "times that a picture stands in an epoch, augmented anew each",
-             at_least(1));
+             between(1, 1000));
   fields.add("mean", mean, "mean of red, green, blue in [0, 1]; empty: ImageNet's");
   fields.add("std", std, "their standard deviations; empty: ImageNet's");
   fields.add_group("augment", augment);

@@ -7,6 +7,7 @@
 
 #include "elliptical/base/errors.h"
 #include "elliptical/base/names.h"
+#include "elliptical/base/option_limits.h"
 #include "elliptical/data/catalog.h"
 #include "elliptical/data/image/balanced.h"
 #include "elliptical/data/image/planes.h"
@@ -34,11 +35,11 @@ void ImageEvalOptions::visit(FieldList& fields) {
   fields.add("data", data, "another data set or folder; empty: the one that was trained on");
   fields.add("max_pictures", max_pictures, "only so many, of all classes alike; 0: all",
              at_least(0));
-  fields.add("batch_size", batch_size, "pictures computed at once", at_least(1));
+  fields.add("batch_size", batch_size, "pictures computed at once", between(1, kMostBatch));
   fields.add("corrupt", corrupt,
              "names of `elliptical list corruptions` with commas, main, extra, all, or none");
   fields.add("severity", severity, "of corruptions, 1 to 5; 0: all five", between(0, 5));
-  fields.add("corruption_seed", corruption_seed, "of their random numbers", at_least(0));
+  fields.add("corruption_seed", corruption_seed, "of their random numbers", any_seed());
   fields.add("corruption_jpeg", corruption_jpeg,
              "JPEG of quality 85 after the damage, which the files of ImageNet-C went through");
   fields.add("blocks", blocks,

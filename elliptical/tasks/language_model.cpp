@@ -8,9 +8,11 @@
 #include <nlohmann/json.hpp>
 
 #include "elliptical/base/errors.h"
+#include "elliptical/base/option_limits.h"
 #include "elliptical/data/text/small_language.h"
 #include "elliptical/tasks/lm_evaluation.h"
 #include "elliptical/tasks/metric_scores.h"
+#include "elliptical/tasks/task_memory.h"
 
 namespace elliptical::tasks {
 namespace {
@@ -91,13 +93,13 @@ void TextDataOptions::visit(FieldList& fields) {
   fields.add("name", name, "small-language, a data set of `elliptical data list`, or a folder");
   fields.add("max_words", max_words, "words of the vocabulary that are kept; 0: all", at_least(0));
   fields.add("train_lines", train_lines, "lines of the built-in language; only for it",
-             at_least(1));
+             between(1, 1'000'000));
 }
 
 void LanguageModelOptions::visit(FieldList& fields) {
   fields.add_group("data", data);
   fields.add("batch_size", batch_size, "columns of the training text that are read side by side",
-             at_least(1));
+             between(1, kMostBatch));
   fields.add_group("model", model);
 }
 
@@ -116,14 +118,19 @@ void LanguageModelOptions::shrink() {
   model.window = std::min<int64_t>(model.window, 32);
 }
 
-LanguageModelTask::LanguageModelTask(const LanguageModelOptions& options, uint64_t seed)
-    : LanguageModelTask(options, open_text(options.data), seed) {}
+LanguageModelTask::LanguageModelTask(const LanguageModelOptions& options,
+                                     uint64_t seed,
+                                     TaskUse use)
+    : LanguageModelTask(options, open_text(options.data), seed, use) {}
 
 LanguageModelTask::LanguageModelTask(const LanguageModelOptions& options,
                                      data::Corpus corpus,
-                                     uint64_t seed)
+                                     uint64_t seed,
+                                     TaskUse use)
     : options_(options), corpus_(std::move(corpus)) {
   corpus_.require_tokens(data::Split::kTrain, options_.batch_size * (options_.model.window + 1));
+  require_task_memory(use, lm_num_weights(options_.model, corpus_.vocabulary().size()),
+                      lm_kept_activations(options_));
   model_ = std::make_shared<models::Lm>(options_.model, corpus_.vocabulary().size());
   model_->initialize(seed);
 }
@@ -172,7 +179,16 @@ std::unique_ptr<EvalSet> LanguageModelTask::eval_set(Options& options) {
     }
     const models::LmStream can_stream(*model_);  // throws here, before any work, if it can not
   }
-  return std::make_unique<LmEvalSet>(corpus_, chosen, options_.model.window, model_->labels());
+  auto set = std::make_unique<LmEvalSet>(corpus_, chosen, options_.model.window, model_->labels());
+  // As wide as a batch gets: windows side by side, of which columns are parts of the text.
+  const bool sliding = chosen.method == "sliding";
+  const int64_t length_all = length(corpus_.stream(chosen.split));
+  const int64_t B = std::min(sliding ? chosen.batch_size : chosen.columns, length_all);
+  const int64_t N = std::min(chosen.window.value_or(options_.model.window),
+                             sliding ? length_all : length_all / B);
+  require_pass_memory(static_cast<double>(B * N) *
+                      static_cast<double>(5 * options_.model.dim + options_.model.feedforward_dim));
+  return set;
 }
 
 void LanguageModelTask::score(const Batch& batch, Scores& scores, Dump* dump) {

@@ -40,9 +40,15 @@ struct LanguageModelOptions : Options {
 
 class LanguageModelTask : public Task {
  public:
-  LanguageModelTask(const LanguageModelOptions& options, uint64_t seed);
+  /// Throws MemoryError when model and training can not fit.
+  LanguageModelTask(const LanguageModelOptions& options,
+                    uint64_t seed,
+                    TaskUse use = TaskUse::kNewRun);
   /// On another text than the options name.
-  LanguageModelTask(const LanguageModelOptions& options, data::Corpus corpus, uint64_t seed);
+  LanguageModelTask(const LanguageModelOptions& options,
+                    data::Corpus corpus,
+                    uint64_t seed,
+                    TaskUse use = TaskUse::kNewRun);
 
   torch::nn::Module& model() override { return *model_; }
   const char* unit() const override { return "tokens"; }
@@ -58,13 +64,13 @@ class LanguageModelTask : public Task {
   std::unique_ptr<Options> make_eval_options() const override;
   void score(const Batch& batch, Scores& scores, Dump* dump) override;
   std::vector<Record> metrics(const Scores& scores) const override;
+  std::vector<std::string> metric_names() const override { return {"perplexity"}; }
   std::optional<Snapshot> snapshot(Options& options) override;
 
   models::Lm& lm() { return *model_; }
   const data::Corpus& corpus() const { return corpus_; }
 
  private:
-  std::vector<std::string> metric_names() const override { return {"perplexity"}; }
   LanguageModelOptions options_;
   data::Corpus corpus_;
   std::shared_ptr<models::Lm> model_;
@@ -72,6 +78,11 @@ class LanguageModelTask : public Task {
 
 /// Tokens of a split: from the catalog where the data set stands there, else from the text itself.
 int64_t num_text_tokens(const TextDataOptions& options, data::Split split);
+
+/// Weights of the largest tensors of a model and activations that a training step keeps, by
+/// arithmetic: neither is built.
+double lm_num_weights(const models::LmOptions& model, int64_t num_words);
+double lm_kept_activations(const LanguageModelOptions& options);
 
 /// For the table: what training costs, and the task on made-up data of the same vocabulary.
 Cost lm_cost(const Options& options);

@@ -9,6 +9,7 @@
 
 #include "elliptical/data/catalog.h"
 #include "elliptical/tasks/language_model.h"
+#include "elliptical/tasks/task_memory.h"
 
 namespace elliptical::tasks {
 namespace {
@@ -82,10 +83,27 @@ int64_t num_text_tokens(const TextDataOptions& options, data::Split split) {
   return static_cast<int64_t>(open_text(options).stream(split).size());
 }
 
+double lm_num_weights(const models::LmOptions& model, int64_t num_words) {
+  const auto C = static_cast<double>(model.dim), F = static_cast<double>(model.feedforward_dim);
+  const double inner = model.head_dim ? static_cast<double>(*model.head_dim * model.num_heads) : C;
+  return static_cast<double>(num_words) * C +
+         static_cast<double>(model.num_layers) * (4 * C * inner + 2 * C * F);
+}
+
+double lm_kept_activations(const LanguageModelOptions& options) {
+  const models::LmOptions& model = options.model;
+  const auto C = static_cast<double>(model.dim), F = static_cast<double>(model.feedforward_dim);
+  // Per token and layer: input, q, k, v, attention output, its projection, norms, and both sides of
+  // the activation.
+  const double per_token = static_cast<double>(model.num_layers) * (9 * C + 2 * F) + 2 * C;
+  return static_cast<double>(options.batch_size * model.window) * per_token;
+}
+
 Cost lm_cost(const Options& options) {
   const auto& lm = dynamic_cast<const LanguageModelOptions&>(options);
   const models::LmOptions& model = lm.model;
   const TextSize text = text_size(lm.data);
+  require_task_memory(TaskUse::kMeasuring, lm_num_weights(model, text.num_words), 0);
   const int64_t num_parameters = models::Lm(model, text.num_words).num_parameters();
   const int64_t num_tokens = lm.batch_size * model.window;
   const auto C = static_cast<double>(model.dim), F = static_cast<double>(model.feedforward_dim),
@@ -95,14 +113,12 @@ Cost lm_cost(const Options& options) {
       L * (4 * C * C + 2 * C * F) + softmax_rows(model.cutoffs, text.num_words) * C;
   // Two products of N / 2 visible keys forward, five backward.
   const double attention = L * 7 * (N / 2) * C;
-  // Kept for the backward, per token and layer: input, q, k, v, attention output, its projection,
-  // norms, and both sides of the activation.
-  const double kept = L * (9 * C + 2 * F) + 2 * C;
   return {.num_parameters = num_parameters,
           .units_per_step = num_tokens,
           .units_per_epoch = (text.num_train_tokens / lm.batch_size - 1) * lm.batch_size,
           .flops_per_step = T * (6 * products + 2 * attention),
-          .bytes = 4 * (4 * static_cast<double>(num_parameters) + T * kept)};
+          .bytes = task_bytes(TaskUse::kNewRun, static_cast<double>(num_parameters),
+                              lm_kept_activations(lm))};
 }
 
 std::unique_ptr<Task> rehearse_lm(const Options& options) {

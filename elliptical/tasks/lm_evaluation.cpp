@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include "elliptical/base/errors.h"
+#include "elliptical/base/option_limits.h"
 #include "elliptical/nn/attention/metric_source.h"
 
 namespace elliptical::tasks {
@@ -18,14 +19,15 @@ void LmEvalOptions::visit(FieldList& fields) {
                      .selects_fields = true},
                     "block: windows side by side; sliding: one that moves by `stride`, as in the "
                     "paper; stream: those of block, fed token by token");
-  fields.add("window", window, "tokens read at once; the model's when absent", at_least(1));
+  fields.add("window", window, "tokens read at once; the model's when absent",
+             between(1, kMostTokens));
   if (method == "sliding") {
     fields.add("stride", stride, "tokens that the window moves by, which are those it scores",
-               at_least(1));
-    fields.add("batch_size", batch_size, "windows computed at once", at_least(1));
+               between(1, kMostTokens));
+    fields.add("batch_size", batch_size, "windows computed at once", between(1, kMostBatch));
   } else {
     fields.add("columns", columns, "equal parts of the text that are read side by side",
-               at_least(1));
+               between(1, kMostBatch));
   }
   fields.add_choice(
       "metric_scope",
@@ -42,7 +44,7 @@ void LmEvalOptions::visit(FieldList& fields) {
       "scope of the metric of elliptical attention; sequence sees the future");
   fields.add("swap_rate", swap_rate, "share of the words that are swapped for AAA; 0: none",
              between(0, 1));
-  fields.add("swap_seed", swap_seed, "which words", at_least(0));
+  fields.add("swap_seed", swap_seed, "which words", any_seed());
   fields.add_enum("swap_profile", swap_profile, {"strict", "published"},
                   data::swap_profile_from_string, "sound, or with the released code's quirk");
   fields.add_enum("swap_unit", swap_unit, {"line", "stream"}, data::swap_unit_from_string,

@@ -17,9 +17,9 @@ std::unique_ptr<Options> make_options() {
   return std::make_unique<T>();
 }
 
-std::unique_ptr<Task> make_language_model(const Options& options, uint64_t seed, TaskUse) {
+std::unique_ptr<Task> make_language_model(const Options& options, uint64_t seed, TaskUse use) {
   return std::make_unique<LanguageModelTask>(dynamic_cast<const LanguageModelOptions&>(options),
-                                             seed);
+                                             seed, use);
 }
 
 std::unique_ptr<Task> make_classify_image(const Options& options, uint64_t seed, TaskUse use) {

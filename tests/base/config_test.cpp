@@ -213,6 +213,23 @@ TEST(RecipeErrors, S5OutOfRange) {
   EXPECT_EQ(read_error("model.scale = inf"), "r.toml:1: model.scale: must be a number, got inf");
 }
 
+TEST(RecipeErrors, S5FieldsWithoutLimitsHaveThoseOfTheirType) {
+  EXPECT_EQ(read_error("model.limit = 9223372036854775807"),
+            "r.toml:1: model.limit: must be a whole number in [-1000000000, 1000000000], got "
+            "9223372036854775807");
+  EXPECT_EQ(read_error("model.scale = -1e31"),
+            "r.toml:1: model.scale: must be a number in [-1e+30, 1e+30], got -1e+31");
+  EXPECT_EQ(read_error("model.shape.name = 'square'\nmodel.shape.side = 2147483648"),
+            "r.toml:2: model.shape.side: must be a whole number in [1, 1000000000], got "
+            "2147483648");
+  EXPECT_EQ(read_error("model.shape.name = 'square'\nmodel.shape.side = 0"),
+            "r.toml:2: model.shape.side: must be a whole number >= 1, got 0");
+  std::string list = "model.weights = [0.5";
+  for (int i = 0; i < 10'000; ++i) list += ",1.0";
+  EXPECT_EQ(read_error(list + "]"),
+            "r.toml:1: model.weights: must be a list of at most 10000 elements, got 10001");
+}
+
 TEST(RecipeErrors, S5UnknownName) {
   EXPECT_EQ(read_error("\n[model.shape]\nname = 'sqare'"),
             "r.toml:3: model.shape.name: unknown \"sqare\", did you mean \"square\"?");

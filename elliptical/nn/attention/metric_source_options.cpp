@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "elliptical/nn/attention/metric_source.h"
 
+#include "elliptical/base/option_limits.h"
+
 namespace elliptical::nn {
 namespace {
 
@@ -90,14 +92,14 @@ void MetricFields::visit(FieldList& fields) {
     case MetricEstimator::kJacobian:
       add_points(fields, points);
       fields.add("query_stride", query_stride, "every how many queries it is evaluated",
-                 at_least(1));
+                 between(1, kMostTokens));
       break;
     case MetricEstimator::kRandom:
       fields.add("low", low, "numbers are uniform in [low, 1)", below(0, 1));
       break;
     case MetricEstimator::kRandomFixed:
       fields.add("low", low, "numbers are uniform in [low, 1)", below(0, 1));
-      fields.add("seed", seed, "chooses the numbers");
+      fields.add("seed", seed, "chooses the numbers", any_seed(-0x1p63));
       break;
     case MetricEstimator::kConstant:
       fields.add("value", value, "of the metric, must be given", at_least(0));

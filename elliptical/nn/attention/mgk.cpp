@@ -9,6 +9,7 @@
 
 #include "elliptical/base/errors.h"
 #include "elliptical/base/infinity.h"
+#include "elliptical/base/option_limits.h"
 #include "elliptical/nn/attention/attend.h"
 #include "elliptical/nn/initialize.h"
 #include "elliptical/ops/attention.h"
@@ -226,7 +227,7 @@ void MgkOptions::visit(FieldList& fields) {
   if (!hard) {
     fields.add("epsilon", epsilon, "added to the sum of weights", at_least(0));
     fields.add("window", window, "tokens that have mixture weights; the model's when absent",
-               at_least(1));
+               between(1, kMostTokens));
   }
   visit_distance(fields);
 }

@@ -8,6 +8,7 @@
 
 #include "elliptical/base/errors.h"
 #include "elliptical/base/infinity.h"
+#include "elliptical/base/option_limits.h"
 #include "elliptical/ops/attention.h"
 
 namespace elliptical::nn {
@@ -211,7 +212,8 @@ void MomOptions::visit(FieldList& fields) {
                        .set = [&flag, on](const std::string& text) { flag = text == on; }},
                       help);
   };
-  fields.add("num_blocks", num_blocks, "blocks that the keys are split into", at_least(1));
+  fields.add("num_blocks", num_blocks, "blocks that the keys are split into",
+             between(1, kMostTokens));
   add_flag("blocks", is_overlapping, "disjoint", "overlapping",
            "disjoint: a random partition; overlapping: random subsets");
   fields.add("left_out", left_out, "share of the keys that an overlapping block does not have",

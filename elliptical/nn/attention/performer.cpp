@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "elliptical/base/errors.h"
+#include "elliptical/base/option_limits.h"
 #include "elliptical/nn/attention/attend.h"
 
 namespace elliptical::nn {
@@ -121,7 +122,7 @@ void PerformerOptions::visit(FieldList& fields) {
                      .selects_fields = true},
                     "defaults of the other fields: as in the literature, or as in the code behind "
                     "published numbers");
-  fields.add("num_features", num_features, "random directions m", at_least(1));
+  fields.add("num_features", num_features, "random directions m", between(1, kMostWidth));
   fields.add_enum("projection", projection, {"gaussian", "orthogonal", "orthogonal-columns"},
                   favor_projection, "how random directions depend on each other");
   fields.add("hyperbolic", favor.hyperbolic, "use each direction and its opposite: 2 m features");
@@ -138,7 +139,7 @@ void PerformerOptions::visit(FieldList& fields) {
   fields.add("redraw", redraw, "new directions in every training step; seed's in evaluation");
   fields.add("count_padding", count_padding,
              "padded keys count as zero vectors instead of not at all");
-  fields.add("seed", seed, "chooses the directions");
+  fields.add("seed", seed, "chooses the directions", any_seed(-0x1p63));
   visit_distance(fields);
 }
 

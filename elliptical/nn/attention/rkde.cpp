@@ -100,7 +100,7 @@ void RkdeOptions::visit(FieldList& fields) {
       "distance of a key from the density: as in the literature, or with the other sign, "
       "as in the public code");
   fields.add("num_iterations", num_iterations, "how often weights are computed from the last ones",
-             at_least(0));
+             between(0, 1000));
   fields.add_enum("loss", loss, {"huber", "hampel"}, robust_loss,
                   "how the weight of a key falls with its distance");
   fields.add("threshold", threshold, "distance up to which a key has its full weight", above(0));

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "elliptical/base/errors.h"
+#include "elliptical/base/option_limits.h"
 #include "elliptical/nn/attention/attend.h"
 #include "elliptical/nn/attention/kernel_density.h"
 #include "elliptical/nn/dropout.h"
@@ -88,8 +89,9 @@ void RvtAttentionOptions::visit(FieldList& fields) {
   fields.add("normalize_keys", normalize_keys,
              "keys of length 1, as in DeiT-RVT; RVT has raw ones");
   fields.add("gated_layers", gated_layers, "layers with gates, the first ones; all when absent",
-             at_least(0));
-  fields.add("window", window, "tokens that the gate is for; the model's when absent", at_least(1));
+             between(0, kMostLayers));
+  fields.add("window", window, "tokens that the gate is for; the model's when absent",
+             between(1, kMostTokens));
   visit_distance(fields);
 }
 

@@ -31,7 +31,8 @@ struct EraseOptions {
     fields.add("probability", probability, "of a box of noise in a picture", between(0, 1));
     fields.add("min_area", min_area, "smallest box / picture", between(0, 1));
     fields.add("max_area", max_area, "largest box / picture", between(0, 1));
-    fields.add("max_aspect", max_aspect, "longest box: height / width or its inverse", at_least(1));
+    fields.add("max_aspect", max_aspect, "longest box: height / width or its inverse",
+               between(1, 1e6));
   }
 };
 

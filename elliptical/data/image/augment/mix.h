@@ -25,8 +25,8 @@ struct MixOptions {
 
   void visit(FieldList& fields) {
     fields.add("mixup_alpha", mixup_alpha, "lambda of mixup is Beta(alpha, alpha); 0: no mixup",
-               at_least(0));
-    fields.add("cutmix_alpha", cutmix_alpha, "the same for cutmix; 0: no cutmix", at_least(0));
+               between(0, 1e6));
+    fields.add("cutmix_alpha", cutmix_alpha, "the same for cutmix; 0: no cutmix", between(0, 1e6));
     fields.add("probability", probability, "of a batch to be mixed", between(0, 1));
     fields.add("cutmix_probability", cutmix_probability, "of cutmix where both are on",
                between(0, 1));

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 
+#include "elliptical/base/option_limits.h"
 #include "elliptical/base/options.h"
 #include "elliptical/base/random.h"
 #include "elliptical/data/image/augment/erase.h"
@@ -29,10 +30,10 @@ struct PatchOptions {
     fields.add("probability", probability,
                "of a patch to be cropped, to get noise, to be mirrored; 0.1 in RVT, 0: none",
                between(0, 1));
-    fields.add("size", size, "side of a patch", at_least(1));
+    fields.add("size", size, "side of a patch", between(1, kMostSide));
     fields.add("min_area", min_area, "smallest crop / patch",
                Limits{.low = 0, .high = 1, .open_low = true});
-    fields.add("noise", noise, "deviation of normalised pixels", at_least(0));
+    fields.add("noise", noise, "deviation of normalised pixels", between(0, 1e6));
   }
 };
 

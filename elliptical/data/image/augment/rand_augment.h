@@ -26,7 +26,7 @@ struct RandAugmentOptions {
                between(0, 15));
     fields.add("magnitude", magnitude, "mean of their strength", between(0, 10));
     fields.add("magnitude_std", magnitude_std, "its deviation from one use to the next",
-               at_least(0));
+               between(0, 100));
     fields.add("probability", probability, "of each operation to be applied", between(0, 1));
   }
 };

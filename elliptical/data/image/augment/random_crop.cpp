@@ -8,6 +8,7 @@
 #include "elliptical/base/distributions.h"
 #include "elliptical/base/errors.h"
 #include "elliptical/base/names.h"
+#include "elliptical/base/option_limits.h"
 #include "elliptical/data/image/resample.h"
 
 namespace elliptical::data {
@@ -41,8 +42,8 @@ void CropOptions::visit(FieldList& fields) {
   fields.add("max_area", max_area, "resized: largest box / picture",
              Limits{.low = 0, .high = 1, .open_low = true});
   fields.add("max_aspect", max_aspect, "resized: longest box, width / height or its inverse",
-             at_least(1));
-  fields.add("padding", padding, "padded: pixels of black on each side", at_least(0));
+             between(1, 1e6));
+  fields.add("padding", padding, "padded: pixels of black on each side", between(0, kMostSide));
 }
 
 Box draw_crop_box(const CropOptions& options, int64_t width, int64_t height, RandomStream& random) {
