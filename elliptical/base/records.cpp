@@ -234,8 +234,7 @@ RecordWriter::~RecordWriter() {
 void RecordWriter::open_locked() {
   constexpr int kAttempts = 100;
   for (int attempt = 1;; ++attempt) {
-    descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (descriptor_ < 0) fail(path_, "open");
+    descriptor_ = open_in_place(path_, O_WRONLY | O_APPEND);
     lock(descriptor_);
     if (is_at(path_, descriptor_) || attempt == kAttempts) return;
     ::close(std::exchange(descriptor_, -1));

@@ -88,11 +88,16 @@ void finish_run(const run::PlannedRun& planned,
 
 void check_folder(const run::PlannedRun& planned) {
   const run::RunPaths paths{planned.folder};
+  const char* const advice = "(move it away, or choose another folder with --run)";
+  // Its user named the folder of the comparison; a link in it would name another run.
+  if (fs::is_symlink(fs::symlink_status(planned.folder))) {
+    throw RunError(fmt::format("{}: must be a folder itself, is a symbolic link {}",
+                               planned.folder.string(), advice));
+  }
   if (!fs::exists(paths.config())) {
     run::check_new(paths);
     return;
   }
-  const char* const advice = "(move it away, or choose another folder with --run)";
   run::RunOptions wanted = planned.options, existing;
   try {
     run::read_config(paths, existing);

@@ -127,7 +127,7 @@ void save_checkpoint(const fs::path& checkpoints,
   const fs::path final_folder = checkpoints / folder_name(state.step);
   fs::path folder = final_folder;
   folder += kIncomplete;
-  if (fs::exists(folder)) {
+  if (fs::exists(fs::symlink_status(folder))) {  // a link too: it is removed, not followed
     notice(folder.string() + ": left by an earlier process, replaced");
     fs::remove_all(folder);
   }
@@ -137,7 +137,7 @@ void save_checkpoint(const fs::path& checkpoints,
     files[kModelFile] = write_tensors(folder / kModelFile, model);
     files[kOptimizerFile] = write_tensors(folder / kOptimizerFile, optimizer);
     if (!average.empty()) files[kAverageFile] = write_tensors(folder / kAverageFile, average);
-    FileWriter state_file(folder / kStateFile);
+    FileWriter state_file(folder / kStateFile, IfThere::kFail);
     state_file.write(state_text(state, files));
     state_file.finish();
     sync_folder(folder);

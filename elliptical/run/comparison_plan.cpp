@@ -62,6 +62,23 @@ std::string folder_name(const std::string& name, int64_t seed) {
   return result + "-seed-" + std::to_string(seed);
 }
 
+/// A name becomes that of a folder: throws unless it stays below the one of the comparison.
+void check_name(const std::string& name) {
+  constexpr size_t kMaxBytes = 100;
+  const auto is_control = [](unsigned char c) { return c < ' ' || c == 0x7F; };
+  const bool has_controls = std::any_of(name.begin(), name.end(), is_control);
+  if (!has_controls && name.size() <= kMaxBytes && name.find('/') == std::string::npos &&
+      !name.starts_with('.') && !name.starts_with('-')) {
+    return;
+  }
+  std::string shown = name.substr(0, kMaxBytes);
+  std::replace_if(shown.begin(), shown.end(), is_control, '?');
+  throw ConfigError(
+      "compare: name must be that of a folder: no \"/\", no control characters, no \".\" or \"-\" "
+      "in front, at most " +
+      std::to_string(kMaxBytes) + " bytes, got \"" + shown + "\" (set name = \"...\")");
+}
+
 void check_same(const std::vector<RunOptions>& recipes, const std::string& key, const char* what) {
   const std::string first = value_of(recipes.front(), key);
   for (const RunOptions& recipe : recipes) {
@@ -86,6 +103,7 @@ std::vector<Kind> named_recipes(const std::vector<RunOptions>& recipes) {
   for (RunOptions options : recipes) {
     const std::string attention = value_of(options, kAttention + "name");
     if (options.name.empty()) options.name = attention;
+    check_name(options.name);
     if (std::find(names.begin(), names.end(), options.name) != names.end()) {
       throw ConfigError("compare: recipes must have different names, two are called \"" +
                         options.name + "\" (set name = \"...\" in one of them)");
@@ -126,6 +144,16 @@ std::vector<PlannedRun> plan_comparison(const ComparisonRequest& request) {
       kinds.push_back(
           {changed(base, name, {kAttention + control.key + "=" + control.value}), &control});
     }
+  }
+
+  std::map<std::string, std::string> folders;
+  for (const Kind& kind : kinds) {
+    const auto [other, is_new] =
+        folders.emplace(folder_name(kind.options.name, 1), kind.options.name);
+    if (is_new) continue;
+    throw ConfigError("compare: names must give different folders, \"" + other->second +
+                      "\" and \"" + kind.options.name + "\" both give " + other->first +
+                      " (set name = \"...\" in a recipe)");
   }
 
   std::vector<PlannedRun> plan;

@@ -19,6 +19,18 @@ namespace {
   throw RunError(path.string() + ": " + what + ": " + std::strerror(errno));
 }
 
+/// The lock of a folder that may be changed. Checkpoints are removed and renamed: a link would let a
+/// foreign folder do that to another run's.
+fs::path own_lock(const RunPaths& paths) {
+  std::error_code ignored;
+  if (fs::is_symlink(paths.checkpoints(), ignored)) {
+    throw RunError(paths.checkpoints().string() +
+                   ": must be a folder of the run itself, is a symbolic link (move the folder it "
+                   "points to into its place, or remove the link)");
+  }
+  return paths.lock();
+}
+
 /// The process that wrote itself into the lock file; empty when there is none to read.
 std::string holder(int descriptor) {
   std::array<char, 32> text = {};
@@ -49,9 +61,10 @@ RunPaths find_run(const fs::path& folder) {
   return paths;
 }
 
+RunLock::RunLock(const RunPaths& paths) : lock_(own_lock(paths), paths.folder) {}
+
 FileLock::FileLock(const fs::path& path, const fs::path& subject) {
-  descriptor_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (descriptor_ < 0) fail(path, "could not be opened");
+  descriptor_ = open_in_place(path, O_RDWR);
   if (flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
     const bool busy = errno == EWOULDBLOCK;
     const std::string pid = holder(descriptor_);

@@ -56,7 +56,7 @@ class FileLock {
 /// Exclusive use of a run folder.
 class RunLock {
  public:
-  explicit RunLock(const RunPaths& paths) : lock_(paths.lock(), paths.folder) {}
+  explicit RunLock(const RunPaths& paths);
   /// The same, then `then`; the lock is let go when that throws.
   RunLock(const RunPaths& paths, const std::function<void()>& then) : RunLock(paths) { then(); }
 

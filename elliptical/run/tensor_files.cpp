@@ -50,7 +50,9 @@ NamedTensors named_tensors(const torch::nn::Module& model) {
   return result;
 }
 
-WrittenFile write_tensors(const std::filesystem::path& path,
+namespace {
+
+WrittenFile write_tensors(FileWriter& file,
                           const NamedTensors& tensors,
                           const std::map<std::string, std::string>& metadata) {
   std::vector<TensorBytes> entries;
@@ -67,7 +69,6 @@ WrittenFile write_tensors(const std::filesystem::path& path,
                        data.sizes().vec(),
                        {static_cast<const std::byte*>(data.const_data_ptr()), data.nbytes()}});
   }
-  FileWriter file(path);
   Sha256 hash;
   WrittenFile written;
   write_safetensors(entries, metadata, [&](std::span<const std::byte> bytes) {
@@ -75,19 +76,27 @@ WrittenFile write_tensors(const std::filesystem::path& path,
     hash.update(bytes);
     written.num_bytes += static_cast<int64_t>(bytes.size());
   });
-  file.finish();
   written.sha256 = hash.hex();
+  return written;
+}
+
+}  // namespace
+
+WrittenFile write_tensors(const std::filesystem::path& path,
+                          const NamedTensors& tensors,
+                          const std::map<std::string, std::string>& metadata) {
+  FileWriter file(path);
+  WrittenFile written = write_tensors(file, tensors, metadata);
+  file.finish();
   return written;
 }
 
 void replace_tensors(const std::filesystem::path& path,
                      const NamedTensors& tensors,
                      const std::map<std::string, std::string>& metadata) {
-  std::filesystem::path beside = path;
-  beside += ".new";
-  write_tensors(beside, tensors, metadata);
-  std::filesystem::rename(beside, path);
-  sync_folder(path.parent_path());
+  FileReplacement replacement(path);
+  write_tensors(replacement.file(), tensors, metadata);
+  replacement.finish();
 }
 
 std::map<std::string, at::Tensor> read_tensors(const std::filesystem::path& path) {

@@ -161,5 +161,41 @@ TEST(ComparisonPlan, MeanOfTheMetricIsThatOfTrainingAtItsEnd) {
   EXPECT_EQ(measured_metric_mean(records, 99), std::nullopt);
 }
 
+TEST(ComparisonPlan, S3ANameThatLeavesTheFolderIsRefused) {
+  const auto message = [](const std::string& name) {
+    RunOptions options = kElliptical;
+    options.name = name;
+    return message_of<ConfigError>([&] { plan({kSoftmax, options}); });
+  };
+  const std::string rule =
+      "compare: name must be that of a folder: no \"/\", no control characters, no \".\" or \"-\" "
+      "in "
+      "front, at most 100 bytes, got \"";
+  const std::string advice = "\" (set name = \"...\")";
+  for (const std::string name : {"../out", "/tmp/out", "a/b", "..", ".", ".hidden", "-rf", "/"}) {
+    EXPECT_EQ(message(name), rule + name + advice);
+  }
+  EXPECT_EQ(message("a\nb\x1B[2J"), rule + "a?b?[2J" + advice);
+  EXPECT_EQ(message(std::string(200, 'x')), rule + std::string(100, 'x') + advice);
+  RunOptions fine = kElliptical;
+  fine.name = "elliptical, 2.0 (\xC3\xA9t\xC3\xA9)";  // dots and spaces inside are no way out
+  EXPECT_EQ(plan({kSoftmax, fine}, {1}, "none")[1].folder,
+            "runs/elliptical,-2.0-(\xC3\xA9t\xC3\xA9)-seed-1");
+}
+
+TEST(ComparisonPlan, NamesThatGiveOneFolderAreRefused) {
+  const auto named = [](const std::string& name) {
+    RunOptions options = kElliptical;
+    options.name = name;
+    return options;
+  };
+  EXPECT_EQ(message_of<ConfigError>([&] { plan({kSoftmax, named("a b"), named("a-b")}); }),
+            "compare: names must give different folders, \"a b\" and \"a-b\" both give a-b-seed-1 "
+            "(set name = \"...\" in a recipe)");
+  EXPECT_EQ(message_of<ConfigError>([&] { plan({kSoftmax, named("null twin")}); }),
+            "compare: names must give different folders, \"null twin\" and \"null twin\" both give "
+            "null-twin-seed-1 (set name = \"...\" in a recipe)");
+}
+
 }  // namespace
 }  // namespace elliptical::run

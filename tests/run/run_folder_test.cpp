@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
-// Who may use a run folder. Fault ID: C8.
+// Who may use a run folder, and what a foreign one may not do. Fault IDs: C8, S3.
 #include "elliptical/run/run_folder.h"
 
+#include <torch/torch.h>
 #include <unistd.h>
 
 #include <fstream>
 
 #include "elliptical/base/errors.h"
 #include "elliptical/base/files.h"
+#include "elliptical/base/records.h"
+#include "elliptical/run/tensor_files.h"
 #include "tests/run/run_fixture.h"
 
 namespace elliptical::run::testing {
@@ -80,6 +83,69 @@ TEST_F(RunFolderTest, WhatIsNoRunIsSaid) {
   std::ofstream(root_ / "file") << "x";
   EXPECT_NE(message_of<RunError>([&] { create_run_folder(paths("file")); }).find("could not be"),
             std::string::npos);
+}
+
+TEST_F(RunFolderTest, S3AForeignFolderOverwritesNothingThroughLinks) {
+  const fs::path precious = folder_.write("precious", "mine");
+  RunOptions options = toy_run_options(2);
+  start("a", options);
+  const RunPaths run = paths("a");
+  const auto plant = [&](const fs::path& link, const fs::path& target) {
+    fs::remove_all(link);
+    fs::create_symlink(target, link);
+  };
+  const std::string is_link =
+      ": must be a file of this folder, is a symbolic link (put a copy of the file in its place, "
+      "or "
+      "remove the link)";
+
+  plant(run.lock(), precious);
+  EXPECT_EQ(message_of<FileError>([&] { RunLock lock(run); }), run.lock().string() + is_link);
+  fs::remove(run.lock());
+
+  for (const fs::path& file : {run.records(), run.log(), run.attacks()}) {
+    plant(file, root_ / "planted");  // a link to nothing would make the file
+    EXPECT_EQ(message_of<FileError>([&] { RecordWriter writer(file); }), file.string() + is_link);
+    fs::remove(file);
+  }
+
+  for (const fs::path& file : {run.config(), run.snapshot(), run.attack_pictures()}) {
+    plant(file, precious);
+    plant(file.string() + ".new", precious);
+  }
+  write_config(run, config_text(options));
+  replace_tensors(run.snapshot(), {{"x", torch::ones({2})}});
+  replace_tensors(run.attack_pictures(), {{"x", torch::ones({2})}});
+  EXPECT_EQ(read_file(precious), "mine");
+  EXPECT_FALSE(fs::exists(root_ / "planted"));
+}
+
+TEST_F(RunFolderTest, S3CheckpointsOfAnotherRunAreNotRotatedAwayThroughALink) {
+  RunOptions options = toy_run_options(2);
+  start("mine", options);
+  start("foreign", options);
+  fs::remove_all(paths("foreign").checkpoints());
+  fs::create_directory_symlink(paths("mine").checkpoints(), paths("foreign").checkpoints());
+  options.train.steps = 4;
+  options.train.checkpoints_kept = 1;
+  EXPECT_EQ(
+      message_of<RunError>([&] { resume("foreign", options); }),
+      paths("foreign").checkpoints().string() +
+          ": must be a folder of the run itself, is a symbolic link (move the folder it points "
+          "to into its place, or remove the link)");
+  EXPECT_TRUE(fs::exists(paths("mine").checkpoints() / "step-2"));
+
+  // The folder that a checkpoint is written into is not one that was there.
+  fs::remove(paths("foreign").checkpoints());
+  fs::create_directory(paths("foreign").checkpoints());
+  const fs::path elsewhere = root_ / "elsewhere";
+  fs::create_directory(elsewhere);
+  for (const char* name : {"step-4.incomplete", "step-3.incomplete"}) {
+    fs::create_directory_symlink(elsewhere, paths("foreign").checkpoints() / name);
+  }
+  resume("foreign", options);
+  EXPECT_TRUE(fs::is_empty(elsewhere));
+  EXPECT_TRUE(fs::is_directory(fs::symlink_status(paths("foreign").checkpoints() / "step-4")));
 }
 
 TEST_F(RunFolderTest, TheNameOfARunIsItsFolder) {
