@@ -75,8 +75,7 @@ class OurAttacker : public Attacker {
 class TorchAttacker : public Attacker {
  public:
   TorchAttacker(const AttackCase& shape, const AttackedModel& model, int num_threads)
-      : name_("torch " + model.text()),
-        child_({peer_python(), ELLIPTICAL_SOURCE_DIR "/bench/peers/vit_attack.py", "--serve"}) {
+      : name_("torch " + model.text()), child_("vit_attack.py", {"--serve"}) {
     const nlohmann::json answer = ask({{"open",
                                         {{"attention", model.attention},
                                          {"through_metric", model.through_metric},

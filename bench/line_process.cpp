@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "bench/line_process.h"
 
-#include <spawn.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <stdexcept>
+#include <utility>
 
-extern char** environ;  // POSIX declares it nowhere
+#include "elliptical/base/child_process.h"
 
 namespace elliptical::bench {
 
@@ -18,30 +17,23 @@ std::string peer_python() {
   return chosen ? chosen : ELLIPTICAL_SOURCE_DIR "/.venv/bin/python";
 }
 
-LineProcess::LineProcess(const std::vector<std::string>& command) {
+LineProcess::LineProcess(const std::string& script, const std::vector<std::string>& arguments) {
   // A socket, not two pipes: writing to a child that is gone is then an error, not a signal.
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
     throw std::runtime_error("bench: no socket for a peer process");
   }
   socket_ = ends[0];
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, ends[1], STDIN_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-  std::vector<char*> arguments;
-  arguments.reserve(command.size() + 1);
-  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  if (posix_spawnp(&pid_, arguments[0], &actions, nullptr, arguments.data(), environ) != 0)
-    pid_ = -1;
-  posix_spawn_file_actions_destroy(&actions);
+  std::vector<std::string> words = {peer_python(), "-I",
+                                    std::string(ELLIPTICAL_SOURCE_DIR "/bench/peers/") + script};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  pid_ = start_child(std::move(words), ends[1], ends[1]);
   close(ends[1]);
 }
 
 LineProcess::~LineProcess() {
   close(socket_);  // the child ends when its input does
-  if (pid_ > 0) waitpid(pid_, nullptr, 0);
+  if (pid_ > 0) wait_for_child(pid_);
 }
 
 std::string LineProcess::ask(const std::string& line) {

@@ -8,10 +8,11 @@
 
 namespace elliptical::bench {
 
-/// A child process that answers one line for each line it gets.
+/// A script of bench/peers that answers one line for each line it gets. It runs isolated, as
+/// base/child_process.h says: paths that it is told must be absolute.
 class LineProcess {
  public:
-  explicit LineProcess(const std::vector<std::string>& command);
+  explicit LineProcess(const std::string& script, const std::vector<std::string>& arguments = {});
   ~LineProcess();
   LineProcess(const LineProcess&) = delete;
   LineProcess& operator=(const LineProcess&) = delete;

@@ -41,7 +41,8 @@ at::Tensor additive_mask(const Problem& problem) {
 }  // namespace
 
 OnnxRuntimePeer::OnnxRuntimePeer(const Problem& problem, int num_threads) : problem_(problem) {
-  std::string pattern = (fs::temp_directory_path() / "elliptical-bench-XXXXXX").string();
+  std::string pattern =
+      fs::absolute(fs::temp_directory_path() / "elliptical-bench-XXXXXX").string();
   if (!mkdtemp(pattern.data())) throw std::runtime_error("bench: no temporary folder " + pattern);
   folder_ = pattern;
 
@@ -57,8 +58,7 @@ OnnxRuntimePeer::OnnxRuntimePeer(const Problem& problem, int num_threads) : prob
   const at::Tensor mask = additive_mask(problem);
   if (mask.defined()) add("mask", mask);
 
-  child_ = std::make_unique<LineProcess>(std::vector<std::string>{
-      peer_python(), ELLIPTICAL_SOURCE_DIR "/bench/peers/onnxruntime_attention.py"});
+  child_ = std::make_unique<LineProcess>("onnxruntime_attention.py");
   const nlohmann::json request = {
       {"open", {{"folder", folder_.string()}, {"inputs", inputs}, {"threads", num_threads}}}};
   const std::string answer = child_->ask(request.dump());

@@ -82,8 +82,7 @@ class OurTrainer : public Trainer {
 class TorchTrainer : public Trainer {
  public:
   TorchTrainer(const TrainingCase& shape, std::string attention, int num_threads)
-      : attention_(std::move(attention)),
-        child_({peer_python(), ELLIPTICAL_SOURCE_DIR "/bench/peers/lm_training.py", "--serve"}) {
+      : attention_(std::move(attention)), child_("lm_training.py", {"--serve"}) {
     const nlohmann::json request = {{"open",
                                      {{"attention", attention_},
                                       {"vocab_size", shape.vocabulary_size},

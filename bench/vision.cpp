@@ -106,8 +106,9 @@ class OurVision : public VisionRunner {
 class WeightFile {
  public:
   WeightFile(const VisionCase& shape)
-      : path_(std::filesystem::temp_directory_path() /
-              ("elliptical-bench-" + std::to_string(::getpid()) + ".safetensors")) {
+      : path_(std::filesystem::absolute(
+            std::filesystem::temp_directory_path() /
+            ("elliptical-bench-" + std::to_string(::getpid()) + ".safetensors"))) {
     models::Vit model(vit_options(shape, "softmax"), shape.num_classes);
     model.initialize(1);
     std::vector<TensorBytes> tensors;
@@ -119,7 +120,9 @@ class WeightFile {
                          value.sizes().vec(),
                          {static_cast<const std::byte*>(value.const_data_ptr()), value.nbytes()}});
     }
-    FileWriter file(path_);
+    std::error_code ignored;
+    std::filesystem::remove(path_, ignored);
+    FileWriter file(path_, IfThere::kFail);  // others may write to the folder: no link of theirs
     write_safetensors(tensors, {}, [&](std::span<const std::byte> bytes) { file.write(bytes); });
     file.finish();
   }
@@ -138,8 +141,7 @@ class WeightFile {
 class TorchVision : public VisionRunner {
  public:
   TorchVision(const VisionCase& shape, std::string attention, int num_threads)
-      : attention_(std::move(attention)),
-        child_({peer_python(), ELLIPTICAL_SOURCE_DIR "/bench/peers/vit.py", "--serve"}) {
+      : attention_(std::move(attention)), child_("vit.py", {"--serve"}) {
     const WeightFile weights(shape);
     num_parameters_ = ask({{"open",
                             {{"attention", attention_},

@@ -13,6 +13,7 @@ endif()
 
 execute_process(
   COMMAND ${ELLIPTICAL_PYTHON} -c "import torch; print(torch.utils.cmake_prefix_path)"
+  WORKING_DIRECTORY /  # where no folder is called torch
   OUTPUT_VARIABLE ELLIPTICAL_TORCH_PREFIX
   OUTPUT_STRIP_TRAILING_WHITESPACE
   RESULT_VARIABLE ELLIPTICAL_TORCH_FAILED)

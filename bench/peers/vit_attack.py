@@ -16,10 +16,13 @@ import argparse
 import json
 import sys
 import time
+from pathlib import Path
 
 import torch
 from torch.nn import functional as F
-from vit import SETTLE_SECONDS, VisionTransformer
+
+sys.path.insert(0, str(Path(__file__).parent))  # isolated Python looks nowhere
+from vit import SETTLE_SECONDS, VisionTransformer  # noqa: E402
 
 
 class Peer:

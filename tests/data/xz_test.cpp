@@ -2,9 +2,9 @@
 #include "elliptical/data/xz.h"
 
 #include <gtest/gtest.h>
-#include <lzma.h>
 
 #include "elliptical/base/errors.h"
+#include "tests/support/archives.h"
 #include "tests/support/error_message.h"
 #include "tests/support/temporary_folder.h"
 
@@ -12,34 +12,24 @@ namespace elliptical::data {
 namespace {
 
 using test::error_message;
-
-std::string pack(const std::string& text) {
-  std::string packed(lzma_stream_buffer_bound(text.size()), '\0');
-  size_t size = 0;
-  const auto status = lzma_easy_buffer_encode(
-      6, LZMA_CHECK_CRC64, nullptr, reinterpret_cast<const uint8_t*>(text.data()), text.size(),
-      reinterpret_cast<uint8_t*>(packed.data()), &size, packed.size());
-  EXPECT_EQ(status, LZMA_OK);
-  packed.resize(size);
-  return packed;
-}
+using test::xz_packed;
 
 TEST(Xz, GivesBackWhatWasPacked) {
   std::string text;
   for (int i = 0; i < 50'000; ++i) text += std::to_string(i * 7919 % 1000);
   for (const std::string& each : {text, std::string(), std::string(1 << 20, 'a')}) {
-    EXPECT_EQ(unpack_xz(pack(each), "f.xz", 1 << 21), each);
+    EXPECT_EQ(unpack_xz(xz_packed(each), "f.xz", 1 << 21), each);
   }
 }
 
 TEST(Xz, RefusesMoreThanItMayHold) {
-  EXPECT_EQ(
-      error_message<DataError>([] { unpack_xz(pack(std::string(1 << 24, 'a')), "f.xz", 1000); }),
-      "f.xz: must hold at most 1000 bytes, holds more");
+  EXPECT_EQ(error_message<DataError>(
+                [] { unpack_xz(xz_packed(std::string(1 << 24, 'a')), "f.xz", 1000); }),
+            "f.xz: must hold at most 1000 bytes, holds more");
 }
 
 TEST(Xz, CutOrDamagedAnywhereIsAnError) {
-  const std::string packed = pack("some text that is packed");
+  const std::string packed = xz_packed("some text that is packed");
   for (size_t length = 0; length < packed.size(); ++length) {
     EXPECT_THROW(unpack_xz(packed.substr(0, length), "f.xz", 1000), DataError) << length;
     std::string damaged = packed;
@@ -53,7 +43,7 @@ TEST(Xz, CutOrDamagedAnywhereIsAnError) {
 
 TEST(Xz, PlainFilesComeFirst) {
   const test::TemporaryFolder folder;
-  folder.write("a.bin.xz", pack("packed"));
+  folder.write("a.bin.xz", xz_packed("packed"));
   EXPECT_EQ(read_plain_or_xz(folder.path() / "a.bin", 100), "packed");
   EXPECT_TRUE(has_plain_or_xz(folder.path() / "a.bin"));
   folder.write("a.bin", "plain");

@@ -11,6 +11,7 @@
 #include "elliptical/base/errors.h"
 #include "elliptical/base/records.h"
 #include "elliptical/base/safetensors.h"
+#include "elliptical/data/archive.h"
 #include "elliptical/data/corrupt/word_swap.h"
 #include "elliptical/data/image/cifar.h"
 #include "elliptical/data/image/codec.h"
@@ -209,6 +210,19 @@ void run_packed_index(std::string_view bytes) {
   });
 }
 
+void run_archive(std::string_view bytes) {
+  constexpr uint64_t kMaxBytes = 1 << 16;
+  const std::vector<data::WantedMember> wanted = {{{"train.txt", "wiki.train.tokens"}, kMaxBytes},
+                                                  {{"test.txt"}, kMaxBytes}};
+  std::vector<uint64_t> num_bytes(wanted.size());
+  succeeds<DataError>([&] {
+    data::read_archive(bytes, "f", wanted, [&](size_t index, std::string_view piece) {
+      num_bytes[index] += piece.size();
+      require(num_bytes[index] <= kMaxBytes, "the limit holds");
+    });
+  });
+}
+
 void run_xz(std::string_view bytes) {
   constexpr uint64_t kMaxBytes = 1 << 20;
   succeeds<DataError>([&] {
@@ -219,7 +233,8 @@ void run_xz(std::string_view bytes) {
 }  // namespace
 
 const std::vector<FuzzTarget>& fuzz_targets() {
-  static const std::vector<FuzzTarget> targets = {{"cifar", run_cifar},
+  static const std::vector<FuzzTarget> targets = {{"archive", run_archive},
+                                                  {"cifar", run_cifar},
                                                   {"packed_index", run_packed_index},
                                                   {"packed_weights", run_packed_weights},
                                                   {"picture", run_picture},

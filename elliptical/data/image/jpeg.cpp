@@ -15,6 +15,9 @@
 namespace elliptical::data {
 namespace {
 
+/// What TurboJPEG's own limit is; encoders write ten or so.
+constexpr int64_t kMaxScans = 500;
+
 struct Destroy {
   void operator()(void* handle) const { tjDestroy(handle); }
 };
@@ -38,6 +41,39 @@ bool has_failed(const Handle& handle) {
 [[noreturn]] void fail(const std::string& name, const Handle& handle) {
   throw DataError(name +
                   ": must be a complete JPEG picture, is not: " + tjGetErrorStr2(handle.get()));
+}
+
+/// How many passes over its pixels a file asks for: its SOS markers. Other markers come with their
+/// length, so that what looks like one inside of them is passed over; within the bits of a scan, FF
+/// is followed by 0 or by the number of a restart.
+int64_t count_scans(std::span<const uint8_t> bytes) {
+  constexpr uint8_t kStartOfScan = 0xDA, kEnd = 0xD9;
+  int64_t num_scans = 0;
+  for (size_t i = 2; i + 1 < bytes.size();) {
+    const uint8_t marker = bytes[i + 1];
+    const bool is_marker = bytes[i] == 0xFF && marker != 0xFF && marker > 0x01;
+    if (!is_marker || (marker >= 0xD0 && marker <= 0xD8)) {
+      ++i;
+      continue;
+    }
+    if (marker == kEnd) break;
+    num_scans += marker == kStartOfScan ? 1 : 0;
+    if (i + 3 >= bytes.size()) break;
+    i += 2 + std::max<size_t>(2, size_t{bytes[i + 2]} << 8 | bytes[i + 3]);
+  }
+  return num_scans;
+}
+
+/// A progressive picture can ask for any number of passes over all its pixels, a few bytes each.
+void check_scans(std::span<const uint8_t> bytes,
+                 int64_t num_pixels,
+                 const std::string& name,
+                 const DecodeLimits& limits) {
+  const int64_t num_scans = count_scans(bytes);
+  const int64_t max_scans = std::min(kMaxScans, limits.max_passes * limits.max_pixels / num_pixels);
+  if (num_scans <= max_scans) return;
+  throw DataError(name + ": must have at most " + std::to_string(max_scans) + " scans of " +
+                  std::to_string(num_pixels) + " pixels, has " + std::to_string(num_scans));
 }
 
 /// Inks as Adobe stores them (255 is none) to light, rounded as Pillow rounds.
@@ -70,10 +106,10 @@ Image decode_jpeg(std::span<const uint8_t> bytes,
     fail(name, handle);
   }
   check_size(width, height, name, limits);
+  check_scans(bytes, int64_t{width} * height, name, limits);
   const bool is_cmyk = colours == TJCS_CMYK || colours == TJCS_YCCK;
   const int format = is_cmyk ? TJPF_CMYK : TJPF_RGB;
   std::vector<uint8_t> pixels(static_cast<size_t>(width) * height * tjPixelSize[format]);
-  // A progressive picture can ask for any number of passes over all its pixels.
   constexpr int kFlags = TJFLAG_LIMITSCANS | TJFLAG_ACCURATEDCT;
   if (tjDecompress2(handle.get(), bytes.data(), bytes.size(), pixels.data(), width, 0, height,
                     format, kFlags) != 0 &&

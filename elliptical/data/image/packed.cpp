@@ -51,8 +51,8 @@ class PackedSet : public ImageSet {
     const std::string index = read_file(folder / kLabels, kMaxIndexBytes);
     entries_ = parse_packed_index(index, (folder / kLabels).string(), num_classes());
     origin_ = (folder / kPixels).string();
-    pixels_ = read_plain_or_xz(folder / kPixels, kMaxPixelBytes);
     const size_t expected = entries_.size() * kPictureBytes;
+    pixels_ = read_plain_or_xz(folder / kPixels, std::min<uint64_t>(expected, kMaxPixelBytes));
     if (pixels_.size() != expected) {
       throw DataError(origin_ + ": must have " + std::to_string(expected) + " bytes for " +
                       std::to_string(entries_.size()) + " pictures, has " +

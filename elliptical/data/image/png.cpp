@@ -36,8 +36,12 @@ class Reader {
   /// Reads up to the pixels. False: see message().
   bool read_header() {
     if (setjmp(png_jmpbuf(png_)) != 0) return false;
-    // Sizes are ours to check, with a message; these only keep libpng from allocating for text,
-    // profiles and thousands of other chunks.
+    // Text and profiles are packed and may hold a thousand times their bytes each: passed over,
+    // with every other chunk that pixels do not depend on, but for the orientation.
+    png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
+    png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_AS_DEFAULT,
+                                reinterpret_cast<png_const_bytep>("eXIf"), 1);
+    // Sizes are ours to check, with a message; these only bound what libpng takes by itself.
     const auto max_side = static_cast<png_uint_32>(PNG_UINT_31_MAX);
     png_set_user_limits(png_, max_side, max_side);
     png_set_chunk_malloc_max(png_, 8'000'000);
