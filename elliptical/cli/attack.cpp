@@ -82,8 +82,7 @@ int attack(const Arguments& arguments) {
     run::replace_tensors(dump_path, concatenated(dump.tensors),
                          run::attack_metadata(plan.cases.front(), plan.profile, dump.class_names));
   };
-  attack_run(loaded, plan, eval_assignments, hooks,
-             dump_path.empty() ? nullptr : &dump, tell);
+  attack_run(loaded, plan, eval_assignments, hooks, dump_path.empty() ? nullptr : &dump, tell);
   return 0;
 }
 

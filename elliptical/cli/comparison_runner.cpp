@@ -324,8 +324,8 @@ void Runner::show(size_t i, run::Progress progress) {
   const std::string others =
       running_.size() > 1 ? fmt::format(" (+{})", running_.size() - 1) : std::string();
   const char* const doing = progress.phase == "eval" || progress.phase == "measure" ? ", measuring"
-                            : progress.phase == "attack" ? ", attacking"
-                                                         : "";
+                            : progress.phase == "attack"                            ? ", attacking"
+                                                                                    : "";
   progress.phase = place(i) + others + doing;
   progress.seconds_left = seconds_left();
   printer_.show(progress);

@@ -16,7 +16,7 @@ namespace elliptical::cli {
 struct ComparisonWork {
   std::vector<run::PlannedRun> plan;
   std::string split = "test";
-  std::string method;  ///< of reading text: "block", "sliding", "stream"; empty of pictures
+  std::string method;      ///< of reading text: "block", "sliding", "stream"; empty of pictures
   int64_t num_tokens = 0;  ///< of that split, where they must be known to tell the cost
   /// How damaged data are measured: what records tell of it, and the options of the evaluation;
   /// none of those: clean data only.

@@ -29,7 +29,9 @@ PostNormBlock::PostNormBlock(std::shared_ptr<Attention> attention,
       norm2_(register_module("norm2", std::make_shared<Norm>(dim))),
       dropout_(dropout) {}
 
-at::Tensor PostNormBlock::forward(const at::Tensor& x, AttentionContext& context, int64_t num_last) {
+at::Tensor PostNormBlock::forward(const at::Tensor& x,
+                                  AttentionContext& context,
+                                  int64_t num_last) {
   const auto last = [&](const at::Tensor& all) {
     const int64_t N = all.size(1);
     return num_last > 0 && num_last < N ? all.narrow(1, N - num_last, num_last).contiguous() : all;

@@ -82,7 +82,7 @@ std::string reading_text(const Reading& reading);
 struct Circumstances {
   std::string split;
   Condition condition = Condition::kClean;
-  double strength = 0;       ///< of the damage: rate of swapped words, severity (0: all of them)
+  double strength = 0;  ///< of the damage: rate of swapped words, severity (0: all of them)
   Reading reading;
   int64_t num_pictures = 0;  ///< only so many; 0: all. Of an attack always their number
   std::string subset;      ///< how they were chosen; empty: all, or by an earlier version the first

@@ -19,8 +19,8 @@ namespace {
   throw RunError(path.string() + ": " + what + ": " + std::strerror(errno));
 }
 
-/// The lock of a folder that may be changed. Checkpoints are removed and renamed: a link would let a
-/// foreign folder do that to another run's.
+/// The lock of a folder that may be changed. Checkpoints are removed and renamed: a link would let
+/// a foreign folder do that to another run's.
 fs::path own_lock(const RunPaths& paths) {
   std::error_code ignored;
   if (fs::is_symlink(paths.checkpoints(), ignored)) {

@@ -9,6 +9,7 @@
 
 #include "elliptical/base/config.h"
 #include "elliptical/base/errors.h"
+#include "elliptical/base/names.h"
 #include "elliptical/run/data_check.h"
 #include "elliptical/run/non_finite.h"
 #include "elliptical/run/optimizer.h"
@@ -304,7 +305,8 @@ void Trainer::save_before_error() {
     job_.hooks.say(run + ": step " + std::to_string(step_) +
                    " is saved, what follows it failed (continue: elliptical resume " + run + ")");
   } catch (const std::exception& error) {
-    job_.hooks.say(std::string(error.what()) + " (so the steps since the last checkpoint are lost)");
+    job_.hooks.say(std::string(error.what()) +
+                   " (so the steps since the last checkpoint are lost)");
   }
 }
 

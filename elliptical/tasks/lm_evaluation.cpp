@@ -127,8 +127,8 @@ std::string LmEvalSet::cost() const {
   const SlidingCost cost = sliding_cost(num_tokens, window_, options_.stride);
   return "sliding window: " + std::to_string(cost.num_windows) + " windows of " +
          std::to_string(window_) + " tokens, " + std::to_string(cost.num_computed) +
-         " tokens are read to score " + std::to_string(cost.num_scored) + " (--method block reads " +
-         std::to_string(num_tokens) + ")";
+         " tokens are read to score " + std::to_string(cost.num_scored) +
+         " (--method block reads " + std::to_string(num_tokens) + ")";
 }
 
 Batch LmEvalSet::get(int64_t index) const {

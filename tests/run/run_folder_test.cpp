@@ -30,9 +30,8 @@ TEST_F(RunFolderTest, C8AnAttackAndATrainingHaveLocksOfTheirOwn) {
   fs::create_directories(paths("a").folder);
   const RunLock training(paths("a"));
   const FileLock attacking(paths("a").attack_lock(), paths("a").folder);
-  EXPECT_EQ(message_of<RunError>([&] {
-              const FileLock second(paths("a").attack_lock(), paths("a").folder);
-            }),
+  EXPECT_EQ(message_of<RunError>(
+                [&] { const FileLock second(paths("a").attack_lock(), paths("a").folder); }),
             paths("a").folder.string() + ": is in use by process " + std::to_string(getpid()) +
                 " (wait for it or stop it)");
 }

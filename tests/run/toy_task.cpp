@@ -102,9 +102,8 @@ class ToyTask : public tasks::Task {
 
   std::vector<std::string> metric_names() const override { return {"error"}; }
   std::unique_ptr<tasks::EvalSet> eval_set(Options& options) override {
-    return std::make_unique<ToyEvalSet>(options_.eval_batches,
-                                        dynamic_cast<ToyEvalOptions&>(options).noise,
-                                        options_.eval_cost);
+    return std::make_unique<ToyEvalSet>(
+        options_.eval_batches, dynamic_cast<ToyEvalOptions&>(options).noise, options_.eval_cost);
   }
   std::unique_ptr<Options> make_eval_options() const override {
     return std::make_unique<ToyEvalOptions>();

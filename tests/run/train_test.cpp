@@ -115,8 +115,8 @@ TEST_F(TrainTest, WhatIsDueIsSavedBeforeItIsMeasured) {
     if (where != "eval" || index != 0) return;
     const int64_t step = 4 * ++num_evaluations;
     EXPECT_EQ(checkpoint_steps(paths("a").checkpoints()).back(), step);
-    const auto saved = read_checkpoint(
-        paths("a").checkpoints() / ("step-" + std::to_string(step)), CheckpointPart::kModel);
+    const auto saved = read_checkpoint(paths("a").checkpoints() / ("step-" + std::to_string(step)),
+                                       CheckpointPart::kModel);
     EXPECT_FALSE(saved.state.evaluated);
   };
   start("a", options);
