@@ -144,7 +144,7 @@ TEST(RecordFiles, ResumeDropsLaterSteps) {
 
 TEST(RecordFiles, R2DamagedLinesAreMovedAsideAndTold) {
   const test::TemporaryFolder folder;
-  const auto path = folder / "records.jsonl";
+  const auto path = folder.path() / "records.jsonl";
   const std::string good = to_json_line(sample(1)) + "\n";
   std::vector<std::string> told;
   const auto tell = [&](const std::string& what) { told.push_back(what); };
@@ -153,7 +153,7 @@ TEST(RecordFiles, R2DamagedLinesAreMovedAsideAndTold) {
     RecordWriter::truncate_after_step(path, 3, tell);
     EXPECT_EQ(read_file(path), good + good);
   }
-  EXPECT_EQ(read_file(folder / "records.jsonl.damaged"), "{\"metric\":\n[1]\n\n");
+  EXPECT_EQ(read_file(folder.path() / "records.jsonl.damaged"), "{\"metric\":\n[1]\n\n");
   ASSERT_EQ(told.size(), 3);
   EXPECT_TRUE(told[0].starts_with(path.string() + ":2: record: ")) << told[0];
   EXPECT_TRUE(told[0].ends_with(" (left out, moved to " + path.string() + ".damaged)")) << told[0];
@@ -161,7 +161,7 @@ TEST(RecordFiles, R2DamagedLinesAreMovedAsideAndTold) {
 
 TEST(RecordFiles, WhatIsAppendedWhileOthersDropRecordsIsKept) {
   const test::TemporaryFolder folder;
-  const auto path = folder / "records.jsonl";
+  const auto path = folder.path() / "records.jsonl";
   RecordWriter measuring(path), training(path);
   training.append(sample(9));
   RecordWriter::truncate_after_step(path, 3, {});  // another file is there now
