@@ -88,12 +88,12 @@ TEST(Fan, SmallPatchesHaveShorterStems) {
 TEST(Fan, StemsWidenAsPublished) {
   const auto widths = [](const char* patch) {
     const auto parameters = make_image_model("fan", small_fan({patch}))->named_parameters();
-    std::vector<int64_t> widths;
+    std::vector<int64_t> result;
     for (int64_t i = 0;; i += 2) {
       const at::Tensor* weight =
           parameters.find("patch_embed.proj." + std::to_string(i) + ".0.weight");
-      if (weight == nullptr) return widths;
-      widths.push_back(weight->size(0));
+      if (weight == nullptr) return result;
+      result.push_back(weight->size(0));
     }
   };
   EXPECT_EQ(widths("patch_size=4"), (std::vector<int64_t>{4, 16}));
