@@ -143,6 +143,11 @@ std::string ImageEvalSet::description() const {
          " of each of " + classes;
 }
 
+std::pair<int, int> ImageEvalSet::severities() const {
+  if (options_.severity == 0) return {1, data::kNumSeverities};
+  return {static_cast<int>(options_.severity), static_cast<int>(options_.severity)};
+}
+
 void ImageEvalSet::make_passes() {
   // Files are damaged: without a choice all that are there are meant.
   if (files_ && options_.corrupt == "none") options_.corrupt = "all";
@@ -152,8 +157,12 @@ void ImageEvalSet::make_passes() {
     labels_["perturbation"] = std::string("none");
     return;
   }
-  const int first = options_.severity > 0 ? static_cast<int>(options_.severity) : 1;
-  const int last = options_.severity > 0 ? first : data::kNumSeverities;
+  if (files_ && options_.corruption_jpeg) {
+    throw ConfigError(
+        "eval: corruption_jpeg must be false for data that are damaged files, which " +
+        files_->name() + " has (they are read as they are)");
+  }
+  const auto [first, last] = severities();
   for (const data::CorruptionEntry* corruption : corruptions) {
     if (!files_ && corruption->name == std::string(kFrost)) {
       frost_ = data::load_frost_pictures(data::find_data(kFrost));
@@ -178,8 +187,7 @@ void ImageEvalSet::make_passes() {
 std::string ImageEvalSet::missing_files() const {
   std::vector<std::string> missing;
   bool has_main = true, has_extra = true;
-  const int first = options_.severity > 0 ? static_cast<int>(options_.severity) : 1;
-  const int last = options_.severity > 0 ? first : data::kNumSeverities;
+  const auto [first, last] = severities();
   for (const data::CorruptionEntry* corruption : corruptions_of(options_.corrupt)) {
     std::vector<std::string> levels;
     for (int severity = first; severity <= last; ++severity) {
@@ -192,7 +200,8 @@ std::string ImageEvalSet::missing_files() const {
     if (is_whole) levels = {corruption->name};
     missing.insert(missing.end(), levels.begin(), levels.end());
   }
-  std::string text = std::string("; ") + std::to_string(passes_.size()) + " kinds of damage";
+  const std::string count = std::to_string(passes_.size());
+  const std::string text = "; " + count + (count == "1" ? " kind" : " kinds") + " of damage";
   if (missing.empty()) return text;
   std::vector<std::string> without;
   if (!has_main) without.emplace_back("no mCE");

@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "elliptical/data/corrupt/corruption.h"
@@ -84,6 +85,7 @@ class ImageEvalSet : public EvalSet {
   data::Image view(int64_t number, const Pass& pass) const;
   int64_t batches_per_pass() const;
   void choose_pictures();
+  std::pair<int, int> severities() const;  ///< the first and the last that are measured
   void make_passes();
   std::string missing_files() const;
   void check_classes(int64_t num_classes) const;

@@ -71,6 +71,24 @@ def test_the_same_command_changes_nothing(whole):
     assert json.loads(without.stdout) == json.loads(result.stdout)
 
 
+def test_first_pictures_of_earlier_versions_are_measured_again(whole, tmp_path):
+    """They may be of the first classes only, and their parts may be classes."""
+    folder, result = whole
+    copy = tmp_path / "runs"
+    subprocess.run(["cp", "-a", folder, copy], check=True)
+    for run in copy.iterdir():
+        old = read_lines(run, "records.jsonl")
+        for record in old:
+            for label in ("subset", "cut", "pictures_total", "classes"):
+                record.pop(label, None)
+            record["value"] += 1
+        (run / "records.jsonl").write_text("".join(json.dumps(record) + "\n" for record in old))
+    again = check(compare_command(copy, "--format", "json"))
+    table, expected = table_of(again.stdout), table_of(result.stdout)
+    assert table["methods"] == expected["methods"] and table["columns"] == expected["columns"]
+    assert [line for line in table["problems"] if line.startswith("attacks: 1 on the first pictures")]
+
+
 def test_another_attack_is_added(whole, tmp_path):
     folder, result = whole
     copy = tmp_path / "runs"

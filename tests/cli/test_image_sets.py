@@ -104,7 +104,7 @@ def test_imagenet_c_is_read_as_it_is(thousand_classes, wordnet_ids, tmp_path):
     result = check([PROGRAM, "eval", run, "--split", "test", "--set", "data=imagenet-c", "--severity", "3", "--format", "json"], **options)
     (accuracy,) = [r for r in json.loads(result.stdout) if r["metric"] == "accuracy"]
     assert (accuracy["value"], accuracy["data"], accuracy["corruption"]) == (records["accuracy"]["value"], "imagenet-c", "all")
-    assert ", 1000 classes; 1 kinds of damage, not there: gaussian_noise, shot_noise, " in result.stderr.splitlines()[0]
+    assert ", 1000 classes; 1 kind of damage, not there: gaussian_noise, shot_noise, " in result.stderr.splitlines()[0]
     line = last_line(call([PROGRAM, "eval", run, "--split", "test", "--set", "data=imagenet-c", "--corrupt", "snow"], **options), 1)
     assert line == "elliptical: imagenet-c: must hold snow at severity 1 to 5, does not"
     line = last_line(call(train_command(tmp_path / "none", task__data__name="imagenet-c"), **options), 2)

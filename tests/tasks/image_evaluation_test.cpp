@@ -377,6 +377,9 @@ TEST_F(DamagedFiles, SomeOfThemAreChosenByName) {
   remove("fog/3");
   EXPECT_EQ(error_message<DataError>([&] { open({"split=test", "corrupt=fog", "severity=3"}); }),
             data_.name + ": must hold fog at severity 3, does not");
+  EXPECT_EQ(error_message<ConfigError>([&] { open({"split=test", "corruption_jpeg=true"}); }),
+            "eval: corruption_jpeg must be false for data that are damaged files, which " +
+                data_.name + " has (they are read as they are)");
 }
 
 TEST_F(DamagedFiles, WhatIsMissingIsTold) {
