@@ -229,8 +229,7 @@ void start_run(const run::RunPaths& paths,
   hooks.describe(task->data_description());
   for (const std::string& line : task->notices()) hooks.say(line);
   run::check_new_run(options, *task);
-  if (options.train.steps > 0) task->num_train_units();  // throws where there is nothing to read
-  run::require_measurable(*task);
+  run::require_data(options, *task);
   const run::RunLock lock = run::create_run_folder(paths);
   run::write_config(paths, run::config_text(options));
   run::train({.paths = paths,
@@ -249,7 +248,7 @@ void resume_run(const run::RunPaths& paths, const run::LoopHooks& hooks) {
   const std::unique_ptr<tasks::Task> task =
       make_task(options, is_new ? tasks::TaskUse::kNewRun : tasks::TaskUse::kTraining);
   hooks.describe(task->data_description());
-  run::require_measurable(*task);
+  run::require_data(options, *task);
   run::train({.paths = paths,
               .options = &options,
               .task = task.get(),

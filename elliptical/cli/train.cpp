@@ -108,7 +108,7 @@ int fork(const Arguments& arguments) {
     throw RunError(source.string() + ": must have a checkpoint to start from, has none");
   const std::unique_ptr<tasks::Task> task = make_task(options, tasks::TaskUse::kTraining);
   printer.telling_hooks().describe(task->data_description());
-  run::require_measurable(*task);
+  run::require_data(options, *task);
   run::check_new_run(options, *task);
   const run::RunLock lock = run::create_run_folder(paths);
   const run::TrainJob job{.paths = paths,

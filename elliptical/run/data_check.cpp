@@ -44,14 +44,16 @@ bool has_splits(Options& options) {
 
 }  // namespace
 
-void require_measurable(tasks::Task& task) {
+void require_data(const RunOptions& options, tasks::Task& task) {
+  if (options.train.steps == 0) return;
+  task.num_train_units();  // throws where there is nothing to read
   const std::unique_ptr<Options> usual = task.make_eval_options();
   std::vector<std::vector<std::string>> assignments = {{}};
   if (has_splits(*usual)) assignments = {{"split=valid"}, {"split=test"}};
   for (const std::vector<std::string>& each : assignments) {
-    const std::unique_ptr<Options> options = usual->clone();
-    apply_overrides(each, fields_of(*options));
-    if (task.eval_set(*options)->size() > 0) continue;
+    const std::unique_ptr<Options> chosen = usual->clone();
+    apply_overrides(each, fields_of(*chosen));
+    if (task.eval_set(*chosen)->size() > 0) continue;
     throw DataError("data: " + (each.empty() ? "" : each.front() + " ") +
                     "must have at least one batch to measure, has none (add data to it)");
   }

@@ -11,10 +11,11 @@
 
 namespace elliptical::run {
 
-/// Opens every split that evaluations of the task may read, as they would. Throws DataError where
-/// one can not be opened, does not fit the model or has nothing to measure: hours of training would
-/// end there. Pictures are not decoded: `elliptical data verify` does that.
-void require_measurable(tasks::Task& task);
+/// Opens the training data and every split that evaluations of the task may read, as they would.
+/// Throws DataError where one can not be opened, does not fit the model or has nothing to measure:
+/// hours of training would end there. Pictures are not decoded: `elliptical data verify` does that.
+/// A run of no steps reads nothing.
+void require_data(const RunOptions& options, tasks::Task& task);
 
 /// Throws RunError with the differences unless options and data are those of the checkpoint.
 void require_unchanged(const RunPaths& paths,

@@ -495,9 +495,10 @@ TEST_F(TrainTest, N1NonFiniteWeightsAreNeverSavedAndRotateNothingAway) {
 TEST_F(TrainTest, D4WhatCanNotBeMeasuredIsFoundBeforeTheFirstStep) {
   RunOptions options = toy_run_options(3);
   options.task.get<ToyOptions>().eval_batches = 0;
-  EXPECT_EQ(message_of<DataError>([&] { require_measurable(*make_toy_task(options)); }),
+  EXPECT_EQ(message_of<DataError>([&] { require_data(options, *make_toy_task(options)); }),
             "data: must have at least one batch to measure, has none (add data to it)");
-  require_measurable(*make_toy_task(toy_run_options(3)));
+  RunOptions usual = toy_run_options(3);
+  require_data(usual, *make_toy_task(usual));
 }
 
 TEST_F(TrainTest, BestCheckpointIsSavedAndKept) {
