@@ -287,7 +287,7 @@ TEST(Mom, EachOptionHasAnEffect) {
   EXPECT_FALSE(
       at::equal(output({"blocks=overlapping"}), output({"blocks=overlapping", "left_out=0.5"})));
   EXPECT_EQ(test::error_message<ConfigError>([&] { output({"num_blocks=0"}); }),
-            "--set num_blocks=0: num_blocks: must be a whole number >= 1, got 0");
+            "--set num_blocks=0: num_blocks: must be a whole number in [1, 1048576], got 0");
   EXPECT_EQ(test::error_message<ConfigError>([&] { output({"left_out=1"}); }),
             "--set left_out=1: left_out: must be a number in [0, 1), got 1");
 }
