@@ -151,7 +151,9 @@ void save_checkpoint(const fs::path& checkpoints,
 }
 
 void mark_evaluated(const fs::path& checkpoints, int64_t step) {
-  const fs::path path = checkpoints / folder_name(step) / kStateFile;
+  const fs::path folder = checkpoints / folder_name(step);
+  if (fs::is_symlink(fs::symlink_status(folder))) return;  // it is another run's
+  const fs::path path = folder / kStateFile;
   Json json;
   parse_state(path, read_file(path, kMaxStateBytes), json);
   json["evaluated"] = true;

@@ -11,6 +11,7 @@
 #include "elliptical/base/errors.h"
 #include "elliptical/base/files.h"
 #include "elliptical/base/records.h"
+#include "elliptical/run/checkpoint.h"
 #include "elliptical/run/tensor_files.h"
 #include "tests/run/run_fixture.h"
 
@@ -133,6 +134,14 @@ TEST_F(RunFolderTest, S3CheckpointsOfAnotherRunAreNotRotatedAwayThroughALink) {
           ": must be a folder of the run itself, is a symbolic link (move the folder it points "
           "to into its place, or remove the link)");
   EXPECT_TRUE(fs::exists(paths("mine").checkpoints() / "step-2"));
+
+  // Nor is one of them marked through a link of its own.
+  const fs::path mine = paths("mine").checkpoints() / "step-2";
+  const auto before = fs::last_write_time(mine / "state.json");
+  fs::create_directory(root_ / "links");
+  fs::create_directory_symlink(mine, root_ / "links" / "step-2");
+  mark_evaluated(root_ / "links", 2);
+  EXPECT_EQ(fs::last_write_time(mine / "state.json"), before);
 
   // The folder that a checkpoint is written into is not one that was there.
   fs::remove(paths("foreign").checkpoints());
