@@ -117,9 +117,7 @@ ClassifyImageTask::ClassifyImageTask(const ClassifyImageOptions& options,
 }
 
 double ClassifyImageOptions::kept_activations() const {
-  const auto side = static_cast<double>(model_options().image_size);
-  return static_cast<double>(batch_size) *
-         (data::Image::kChannels * side * side + model_options().kept_activations());
+  return static_cast<double>(batch_size) * model_options().kept_activations();
 }
 
 void ClassifyImageTask::build(int64_t num_classes, uint64_t seed, TaskUse use) {

@@ -223,6 +223,10 @@ TEST(Mgk, RefusesWhatItCanNotDo) {
             "mgk attention: window must be given, got none: the model around it has no fixed "
             "number of tokens (set window to the longest sequence, or mixture = \"hard\")");
   const AttentionVariant variant{.attention = "mgk", .assignments = {"window=8"}};
+  EXPECT_EQ(test::error_message<ConfigError>([&] {
+              AttentionStack(variant.options(), {.dim = 12, .num_heads = 3, .window = 9});
+            }),
+            "mgk attention: window must be at least the model's 9 tokens, got 8");
   const AttentionStack stack(variant.options(), {.dim = 12, .num_heads = 3});
   try {
     stack.forward(wave({1, 9, 12}));

@@ -121,6 +121,10 @@ TEST(RvtAttention, RefusesWhatItsGateIsNotFor) {
             "rvt attention: window must be given, got none: the model around it has no fixed "
             "number of tokens (set window to the longest sequence)");
   shape.window = 6;
+  RvtAttentionOptions narrow;
+  narrow.window = 5;
+  EXPECT_EQ(error_message<ConfigError>([&] { make_rvt_mixer(narrow, shape); }),
+            "rvt attention: window must be at least the model's 6 tokens, got 5");
   const Input in;
   const auto mixer = make_rvt_mixer({}, shape);
   mixer->to(torch::kDouble);

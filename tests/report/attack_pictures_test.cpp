@@ -149,7 +149,7 @@ TEST_F(AttackPictures, ThatAreWrongAreNamed) {
   expect_problem(made, "clean and adversarial must be in [0, 1], are not");
   made.attacked[3] = 1.5F;
   expect_problem(made, "clean and adversarial must be in [0, 1], are not");
-  expect_problem(make({}, 2), "must be the same pictures (B, 3, h, w)");
+  expect_problem(make({}, 2), "clean must be F32 with 4 dimensions, none of them 0");
 }
 
 TEST_F(AttackPictures, OfOtherFilesAreNamed) {

@@ -127,6 +127,7 @@ void expect_works_or_is_refused(const std::function<void()>& work, const std::st
   try {
     work();
   } catch (const ConfigError&) {
+  } catch (const UsageError&) {
   } catch (const DataError&) {
   } catch (const MemoryError&) {
   } catch (const std::exception& error) {

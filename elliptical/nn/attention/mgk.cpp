@@ -78,6 +78,10 @@ MgkMixer::MgkMixer(const MgkOptions& options, const AttentionShape& shape)
           "mgk attention: window must be given, got none: the model around it has no fixed number "
           "of tokens (set window to the longest sequence, or mixture = \"hard\")");
     }
+    if (window < shape.window) {
+      throw ConfigError("mgk attention: window must be at least the model's " +
+                        std::to_string(shape.window) + " tokens, got " + std::to_string(window));
+    }
     pi_ = register_parameter("pi", torch::full({2, shape.num_heads, window}, 0.5));
   }
   if (options.shifted_keys) {

@@ -26,6 +26,10 @@ class RvtMixer : public HeadMixer {
             "rvt attention: window must be given, got none: the model around it has no fixed "
             "number of tokens (set window to the longest sequence)");
       }
+      if (window < shape.window) {
+        throw ConfigError("rvt attention: window must be at least the model's " +
+                          std::to_string(shape.window) + " tokens, got " + std::to_string(window));
+      }
       gate_ = register_parameter("gate", torch::zeros({shape.num_heads, window, window}));
     }
     if (options.is_elliptical) source_.emplace(options, shape, std::nullopt, *this);
