@@ -3,6 +3,8 @@
 
 #include <torch/torch.h>
 
+#include <algorithm>
+
 #include "elliptical/base/errors.h"
 #include "elliptical/base/option_limits.h"
 #include "elliptical/nn/dropout.h"
@@ -139,6 +141,11 @@ std::optional<std::string> Lm::why_no_streaming() const {
     }
   }
   return std::nullopt;
+}
+
+bool Lm::mixes_sequences() const {
+  return std::any_of(blocks_.begin(), blocks_.end(),
+                     [](const auto& block) { return block->attention().mixes_sequences(); });
 }
 
 std::map<std::string, LabelValue> Lm::labels() const {

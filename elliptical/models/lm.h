@@ -66,6 +66,9 @@ class Lm : public torch::nn::Module {
   /// Why tokens can not be fed piece by piece, if they can not.
   std::optional<std::string> why_no_streaming() const;
 
+  /// Whether the result for a sequence depends on the other sequences of its batch.
+  bool mixes_sequences() const;
+
   /// Facts for records: attention, its labels, positions.
   std::map<std::string, LabelValue> labels() const;
   int64_t num_parameters() const;

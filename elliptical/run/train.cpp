@@ -87,6 +87,7 @@ class Trainer {
   bool pending_ = false;  ///< the evaluation of this step is still to be done
   int64_t saved_step_ = -1;
   bool saved_evaluated_ = false;  ///< whether that checkpoint says that its evaluation is done
+  bool is_diverged_ = false;      ///< what was measured last is not finite
   /// Weights and moments are those after `step_`: not in the middle of an update, nor known to be
   /// bad.
   bool is_whole_ = true;
@@ -235,6 +236,7 @@ bool Trainer::evaluate_now() {
     note_best(record);
   }
   if (!measured->empty()) {
+    is_diverged_ = !std::isfinite(measured->front().value);
     char value[32];
     std::snprintf(value, sizeof value, "%.6g", measured->front().value);
     const auto method = measured->front().labels.find("method");
@@ -265,6 +267,9 @@ void Trainer::save(bool pending) {
     mark_evaluated(job_.paths.checkpoints(), step_);
     saved_evaluated_ = true;
   }
+  // Weights may be finite and broken: what is measured says so, and until then, and where it does,
+  // no older checkpoint goes.
+  if (pending || is_diverged_) return;
   retain_checkpoints(job_.paths.checkpoints(), options_.train.checkpoints_kept, best_step_);
 }
 

@@ -171,7 +171,9 @@ std::unique_ptr<Options> LanguageModelTask::make_eval_options() const {
 }
 
 std::unique_ptr<EvalSet> LanguageModelTask::eval_set(Options& options) {
-  const auto& chosen = dynamic_cast<const LmEvalOptions&>(options);
+  LmEvalOptions chosen = dynamic_cast<const LmEvalOptions&>(options);
+  // Windows that are computed together must not know of each other: the method has one at a time.
+  if (model_->mixes_sequences()) chosen.batch_size = 1;
   if (chosen.method == "stream") {
     if (chosen.metric_scope) {
       throw ConfigError("eval: metric_scope must be \"trained\" with method = \"stream\", got \"" +

@@ -111,11 +111,20 @@ def test_r3_closed_descriptors_get_no_run_files(finished, tmp_path):
         assert len(read_lines(run, "log.jsonl")) == 4
 
 
-def test_n1_weights_that_are_not_finite_are_not_saved(finished, tmp_path):
+def test_n1_weights_that_are_not_finite_are_not_saved(tmp_path):
     run = tmp_path / "run"
-    result = call(train_command(run, train__steps=1, optimizer__learning_rate=1e38, schedule__warmup_steps=0, train__checkpoints_kept=1))
+    options = {"optimizer__learning_rate": 1e30, "optimizer__weight_decay": 1e30, "schedule__warmup_steps": 0}
+    result = call(train_command(run, train__steps=1, **options))
     assert "step 1: " in error_of(result) and "must be finite after this step, is not (nothing was saved" in error_of(result)
     assert steps(run) == [] and records(run) == []
+
+
+def test_n1_weights_that_measure_as_no_number_rotate_nothing_away(finished, tmp_path):
+    run = tmp_path / "run"
+    options = ["optimizer.learning_rate=1e30", "train.steps=5", "train.checkpoints_kept=1", "schedule.warmup_steps=0"]
+    call([PROGRAM, "fork", finished, "--run", run, *(word for option in options for word in ("--set", option))])
+    assert 4 in steps(run)
+    check([PROGRAM, "eval", run, "--step", "4"])
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])

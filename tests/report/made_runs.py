@@ -137,7 +137,7 @@ def picture_records(name, seed, step=STEPS):
             for gradient in ("through", "detached"):
                 for eps in (1, 2, 4):
                     at = {"count": 500, "attack": attack, "eps": eps / 255, "profile": profile, "metric_gradient": gradient,
-                          "eps_unit": "pixel" if profile == "strict" else "normalized", "source": "attack",
+                          "eps_unit": "pixel" if profile == "strict" else "normalized", "source": "attack", "pictures_total": 10000,
                           "perturbation": "none", **common}
                     left = 85 + better - strength * eps ** 0.8 + (3 if gradient == "detached" else 0) + random.normal()
                     records.append({"metric": "clean_accuracy", "value": 85 + better, **at})

@@ -459,37 +459,61 @@ TEST_F(TrainTest, N1NonFiniteWeightsAreNamed) {
   EXPECT_NE(message.find("first in the weights of first.weight"), std::string::npos) << message;
 }
 
-TEST_F(TrainTest, N1NonFiniteWeightsAreNeverSavedAndRotateNothingAway) {
-  // A rate that makes a step of finite gradients end in infinite weights.
-  RunOptions options = toy_run_options(6);
-  options.train.checkpoint_interval = 5;
-  options.train.checkpoints_kept = 1;
-  options.train.eval_interval = 0;
-  options.schedule.warmup_steps = 0;
-  start("good", options);
-  const std::string good = state_bytes("good");
-  for (const int64_t steps : {1, 7}) {
-    options.train.steps = steps;
-    options.optimizer.learning_rate = 1e39;
-    const std::string name = "bad" + std::to_string(steps);
+/// A run of six steps of which one checkpoint is kept, and a fork of it that goes on for a step.
+class BrokenWeightsTest : public TrainTest {
+ protected:
+  RunOptions good_options() const {
+    RunOptions options = toy_run_options(6);
+    options.train.checkpoints_kept = 1;
+    options.train.eval_interval = 0;
+    options.schedule.warmup_steps = 0;
+    return options;
+  }
+  void fork_and_train(const std::string& name, const RunOptions& options) {
     const std::unique_ptr<tasks::Task> task = make_toy_task(options);
     const TrainJob job{
         .paths = paths(name), .options = &options, .task = task.get(), .program = "test"};
     const RunLock lock = create_run_folder(paths(name));
-    if (steps == 7) {
-      const auto source = newest_checkpoint(paths("good").checkpoints(), CheckpointPart::kAll, {});
-      save_fork(job, *source, /*restart=*/false);
-    }
-    const std::string message = message_of<RunError>([&] { train(job); });
-    EXPECT_EQ(message, paths(name).folder.string() + ": step " + std::to_string(steps) +
-                           ": first.weight must be finite after this step, is not (nothing was "
-                           "saved, older checkpoints are kept; try a lower "
-                           "optimizer.learning_rate or optimizer.clip_norm)");
-    EXPECT_EQ(checkpoint_steps(paths(name).checkpoints()),
-              steps == 7 ? std::vector<int64_t>{6} : std::vector<int64_t>{});
+    const auto source = newest_checkpoint(paths("good").checkpoints(), CheckpointPart::kAll, {});
+    save_fork(job, *source, /*restart=*/false);
+    train(job);
+  }
+};
+
+TEST_F(BrokenWeightsTest, N1NonFiniteOnesAreNeverSavedAndRotateNothingAway) {
+  RunOptions options = good_options();
+  start("good", options);
+  // A step of finite gradients that ends in infinite weights.
+  options.optimizer.learning_rate = 1e30;
+  options.optimizer.weight_decay = 1e30;
+  options.optimizer.decay_rule = DecayRule::kMatrices;
+  options.train.steps = 1;
+  const auto expected = [&](const std::string& name) {
+    return paths(name).folder.string() + ": step " + std::to_string(options.train.steps) +
+           ": first.weight must be finite after this step, is not (nothing was saved, older "
+           "checkpoints are kept; try a lower optimizer.learning_rate or optimizer.clip_norm)";
+  };
+  EXPECT_EQ(message_of<RunError>([&] { start("new", options); }), expected("new"));
+  EXPECT_EQ(checkpoint_steps(paths("new").checkpoints()), std::vector<int64_t>{});
+  options.train.steps = 7;
+  EXPECT_EQ(message_of<RunError>([&] { fork_and_train("forked", options); }), expected("forked"));
+  EXPECT_EQ(checkpoint_steps(paths("forked").checkpoints()), std::vector<int64_t>{6});
+  EXPECT_EQ(state_bytes("forked"), state_bytes("good"));
+  for (const char* name : {"new", "forked"}) {
     EXPECT_TRUE(read_records(paths(name).records()).empty()) << "nor measured";
   }
-  EXPECT_EQ(state_bytes("bad7"), good);
+}
+
+TEST_F(BrokenWeightsTest, N1OnesThatMeasureAsNoNumberRotateNothingAway) {
+  RunOptions options = good_options();
+  start("good", options);
+  options.optimizer.learning_rate = 1e30;  // weights of 1e30 are finite, their squares are not
+  options.train.steps = 7;
+  fork_and_train("forked", options);
+  const std::vector<Record> records = read_records(paths("forked").records());
+  ASSERT_FALSE(records.empty());
+  EXPECT_FALSE(std::isfinite(records.front().value));
+  EXPECT_EQ(checkpoint_steps(paths("forked").checkpoints()), (std::vector<int64_t>{6, 7}));
 }
 
 TEST_F(TrainTest, D4WhatCanNotBeMeasuredIsFoundBeforeTheFirstStep) {

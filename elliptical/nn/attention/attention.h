@@ -89,6 +89,8 @@ class Attention : public torch::nn::Module {
   virtual at::Tensor forward(const at::Tensor& x, AttentionContext& context) = 0;
   /// Whether tokens can be fed one by one with the same result; the reason if not.
   virtual std::optional<std::string> why_no_streaming() const { return std::nullopt; }
+  /// Whether the result for a sequence depends on the other sequences of its call.
+  virtual bool mixes_sequences() const { return false; }
   /// Facts that every record of a model with this attention carries, beside its name.
   virtual std::map<std::string, LabelValue> labels() const { return {}; }
 };

@@ -45,6 +45,8 @@ class MomMixer : public DensityMixer {
            "changes the blocks of those before it (kde streams)";
   }
 
+  bool mixes_sequences() const override { return options_.is_global; }
+
   std::map<std::string, LabelValue> labels() const override {
     std::map<std::string, LabelValue> labels = DensityMixer::labels();
     labels["num_blocks"] = options_.num_blocks;

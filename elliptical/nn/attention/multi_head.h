@@ -45,6 +45,7 @@ class HeadMixer : public torch::nn::Module {
   /// Whether tokens are to be projected to a second set of keys, by a map of its own.
   virtual bool needs_second_keys() const { return false; }
   virtual std::optional<std::string> why_no_streaming() const { return std::nullopt; }
+  virtual bool mixes_sequences() const { return false; }
   virtual std::map<std::string, LabelValue> labels() const { return {}; }
 };
 
@@ -58,6 +59,7 @@ class MultiHead : public Attention {
   std::optional<std::string> why_no_streaming() const override {
     return mixer_->why_no_streaming();
   }
+  bool mixes_sequences() const override { return mixer_->mixes_sequences(); }
   std::map<std::string, LabelValue> labels() const override { return mixer_->labels(); }
 
  private:

@@ -53,6 +53,10 @@ class RkdeMixer : public DensityMixer {
            "keys and values does not hold (kde streams)";
   }
 
+  bool mixes_sequences() const override {
+    return options_.form == RobustForm::kReleased && options_.num_iterations > 1;
+  }
+
   std::map<std::string, LabelValue> labels() const override {
     std::map<std::string, LabelValue> labels = DensityMixer::labels();
     labels.insert_or_assign("robust_form", LabelValue(to_string(options_.form)));

@@ -65,6 +65,8 @@ class SpkdeMixer : public DensityMixer {
            "the weights of all keys before it (kde streams)";
   }
 
+  bool mixes_sequences() const override { return !options_.per_head; }
+
   std::map<std::string, LabelValue> labels() const override {
     std::map<std::string, LabelValue> labels = DensityMixer::labels();
     labels["outliers"] = options_.outliers;
