@@ -49,7 +49,9 @@ AutoAttack::AutoAttack(const AutoAttackOptions& options) : options_(options) {
 
 int64_t AutoAttack::max_passes(int64_t num_classes) const {
   int64_t sum = kRandomisedPasses;
-  for (const Member& member : members_) sum += member.attack->max_passes(num_classes) + 1;
+  for (const Member& member : members_) {
+    if (is_possible(member.name, num_classes)) sum += member.attack->max_passes(num_classes) + 1;
+  }
   return sum;
 }
 
@@ -65,11 +67,7 @@ at::Tensor AutoAttack::search(const Problem& problem) const {
       is_standard ? num_classes < 4 || num_classes <= options_.apgd_t.num_targets : num_classes < 3;
   const auto attempt = [&](int64_t i, const Problem& survivors) {
     const Member& member = members_[static_cast<size_t>(i)];
-    // DLR is a ratio of logits that a model of few classes does not have.
-    const bool is_possible = member.name == "apgd-t"     ? num_classes >= 4
-                             : member.name == "apgd-dlr" ? num_classes >= 3
-                                                         : true;
-    if (!is_possible)
+    if (!is_possible(member.name, num_classes))
       return Attempt{survivors.pictures.x, at::zeros_like(survivors.pictures.y, at::kBool)};
     const at::Tensor x_adv = member.attack->search(survivors);
     const at::Tensor z = plain_logits(problem.logits, x_adv);
@@ -79,6 +77,10 @@ at::Tensor AutoAttack::search(const Problem& problem) const {
     findings.stages.push_back({members_[static_cast<size_t>(i)].name, robust});
   };
   return try_in_turn(problem, static_cast<int64_t>(members_.size()), attempt, after);
+}
+
+bool is_possible(std::string_view member, int64_t num_classes) {
+  return member == "apgd-t" ? num_classes >= 4 : member != "apgd-dlr" || num_classes >= 3;
 }
 
 bool is_randomised(const LogitsFn& logits, const at::Tensor& x, const at::Tensor& clean_logits) {

@@ -53,6 +53,11 @@ class AutoAttack : public Attack {
 
 std::unique_ptr<Attack> make_auto_attack(const Options& options);
 
+/// Whether one of its attacks can be done with so many classes; where it can not, it is skipped and
+/// its stage tells what the attacks before it left. The loss of apgd-t is a ratio of four logits,
+/// that of apgd-dlr of three.
+bool is_possible(std::string_view member, int64_t num_classes);
+
 /// Whether predictions or logits of the same pictures differ between passes: `clean_logits` and
 /// four more.
 bool is_randomised(const LogitsFn& logits, const at::Tensor& x, const at::Tensor& clean_logits);

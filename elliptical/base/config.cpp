@@ -304,11 +304,13 @@ std::string read_recipe_file(const std::filesystem::path& file, const std::strin
 
 /// The value of an override: text as it stands, everything else as in a recipe.
 std::string assign_text(const Field& field, const std::string& text) {
-  const bool optional = std::holds_alternative<std::optional<int64_t>*>(field.place) ||
-                        std::holds_alternative<std::optional<double>*>(field.place);
-  if (optional && text == "none") {
-    if (auto* const* place = std::get_if<std::optional<int64_t>*>(&field.place)) (*place)->reset();
-    if (auto* const* place = std::get_if<std::optional<double>*>(&field.place)) (*place)->reset();
+  const auto forget = [&]<class T>(std::optional<T>* const* place) {
+    if (place != nullptr) (*place)->reset();
+    return place != nullptr;
+  };
+  if (text == "none" && (forget(std::get_if<std::optional<bool>*>(&field.place)) ||
+                         forget(std::get_if<std::optional<int64_t>*>(&field.place)) ||
+                         forget(std::get_if<std::optional<double>*>(&field.place)))) {
     return "";
   }
   const bool is_text = std::holds_alternative<std::string*>(field.place) ||

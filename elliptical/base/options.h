@@ -57,7 +57,8 @@ struct Field {
                              int64_t*,
                              double*,
                              std::string*,
-                             std::optional<int64_t>*,  ///< absent: the key is left out
+                             std::optional<bool>*,  ///< absent: the key is left out
+                             std::optional<int64_t>*,
                              std::optional<double>*,
                              std::vector<int64_t>*,
                              std::vector<double>*,

@@ -6,12 +6,33 @@
 
 #include <iostream>
 
+#include "elliptical/base/attack_flags.h"
 #include "elliptical/base/errors.h"
+#include "elliptical/base/names.h"
 #include "elliptical/cli/progress_printer.h"
 #include "elliptical/cli/session.h"
+#include "elliptical/report/measurement.h"
 #include "elliptical/run/attack_pictures.h"
 
 namespace elliptical::cli {
+namespace {
+
+/// What the attacks noticed, one line for each flag of each of them.
+std::vector<std::string> flag_lines(const std::vector<Record>& records) {
+  std::vector<std::string> lines;
+  for (const Record& record : records) {
+    if (record.metric != "robust_accuracy") continue;
+    const report::AttackKind attack = report::circumstances_of(record).attack;
+    const std::string name = attack.name + ", " + join(report::attack_details(attack));
+    for (const std::string& doubt : attack_doubts(record)) {
+      lines.push_back(name + ": accuracy may be too high, " + doubt);
+    }
+    for (const std::string& remark : attack_remarks(record)) lines.push_back(name + ": " + remark);
+  }
+  return lines;
+}
+
+}  // namespace
 
 int attack(const Arguments& arguments) {
   CLI::App app(
@@ -47,8 +68,7 @@ int attack(const Arguments& arguments) {
                  "key=value: sets an option of the evaluation, as `eval --set` does")
       ->allow_extra_args(false);
   app.add_option("--seed", seed, "of random starts and searches")->check(CLI::NonNegativeNumber);
-  app.add_option("--step", step, "which checkpoint; the newest unless said")
-      ->check(CLI::NonNegativeNumber);
+  add_step(app, step);
   add_weights(app, weights);
   app.add_option("--dump", dump_path,
                  "writes pictures, labels and logits to this safetensors file; of one attack and "
@@ -82,7 +102,10 @@ int attack(const Arguments& arguments) {
     run::replace_tensors(dump_path, concatenated(dump.tensors),
                          run::attack_metadata(plan.cases.front(), plan.profile, dump.class_names));
   };
-  attack_run(loaded, plan, eval_assignments, hooks, dump_path.empty() ? nullptr : &dump, tell);
+  const std::vector<Record> records =
+      attack_run(loaded, plan, eval_assignments, hooks, dump_path.empty() ? nullptr : &dump, tell);
+  warn_of_smoke(loaded.options, hooks);
+  for (const std::string& line : flag_lines(records)) printer.say(line);
   return 0;
 }
 

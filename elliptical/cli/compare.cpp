@@ -198,9 +198,16 @@ int compare(const Arguments& words) {
   report::Comparison comparison = report::compare_runs(found.runs, options);
   comparison.problems.insert(comparison.problems.begin(), found.problems.begin(),
                              found.problems.end());
+  if (comparison.is_smoke && arguments.format == "csv") printer.say(report::kSmokeBanner);
   print_comparison(std::cout, comparison, arguments.format);
   if (arguments.format == "table" && !comparison.rows.empty())
     print_next(std::cout, arguments, app);
+  if (comparison.has_non_finite) {
+    throw RunError(
+        "compare: what is measured must be finite, some of it is not and is left out (\"Not as it "
+        "should "
+        "be\" names it; train these runs again with a lower optimizer.learning_rate)");
+  }
   return is_whole && !comparison.rows.empty() ? 0 : 1;
 }
 

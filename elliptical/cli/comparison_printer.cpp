@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -51,32 +52,48 @@ std::string seeds_text(const std::vector<int64_t>& seeds) {
 }
 
 /// "-0.72 (-1.31 to -0.13) *"; "-" where there is nothing to say.
-std::string difference_text(const std::optional<Difference>& difference) {
-  if (!difference) return "-";
-  std::string text = report::percent_text(difference->percent);
-  if (!difference->interval) return text;
-  text += " (" + report::percent_text(difference->interval->low) + " to " +
-          report::percent_text(difference->interval->high) + ")";
-  return difference->interval->excludes_zero() ? text + " *" : text;
+std::string difference_text(const std::optional<Difference>& difference,
+                            const report::Quantity& quantity) {
+  if (!difference || !difference->interval) return "-";
+  const std::string text = fmt::format("{} ({} to {})", report::percent_text(difference->percent),
+                                       report::percent_text(difference->interval->low),
+                                       report::percent_text(difference->interval->high));
+  switch (report::verdict_of(*difference, quantity)) {
+    case report::Verdict::kOutside:
+      return text + " *";
+    case report::Verdict::kEqual:
+    case report::Verdict::kSmall:
+      return text + " =";
+    default:
+      return text;
+  }
 }
 
 Table column_table(const Comparison& comparison, size_t c) {
   const report::Quantity& quantity = *comparison.columns[c].quantity;
   const std::string unit = quantity.unit, metric = quantity.metric;
-  Table table{.columns = {comparison.columns[c].name, "seeds",
-                          metric + (quantity.is_ratio ? "" : " %"), "+- " + unit,
-                          unit + " against " + comparison.reference}};
-  if (!comparison.matched.empty()) table.columns.push_back(unit + " against " + comparison.matched);
+  const bool has_differences = comparison.has_intervals();
+  Table table{
+      .columns = {comparison.columns[c].name, "seeds", metric + (quantity.is_ratio ? "" : " %")}};
+  if (has_differences) {
+    table.columns.insert(table.columns.end(),
+                         {"+- " + unit, unit + " against " + comparison.reference});
+    if (!comparison.matched.empty())
+      table.columns.push_back(unit + " against " + comparison.matched);
+  }
   if (c == 0) table.columns.push_back(comparison.unit + "/s");
   for (const report::MethodRow& row : comparison.rows) {
     if (!row.cells[c]) continue;
     const report::Cell& cell = *row.cells[c];
     std::vector<std::string>& cells = table.rows.emplace_back();
     cells = {row.name + (row.leaks_future ? " (sees the future)" : ""), seeds_text(row.seeds),
-             fmt::format("{:.2f}", cell.mean),
-             cell.deviation_percent ? fmt::format("{:.2f}", *cell.deviation_percent) : "-",
-             difference_text(cell.to_reference)};
-    if (!comparison.matched.empty()) cells.push_back(difference_text(cell.to_matched));
+             fmt::format("{:.2f}", cell.mean)};
+    if (has_differences) {
+      cells.push_back(cell.deviation_percent ? fmt::format("{:.2f}", *cell.deviation_percent)
+                                             : "-");
+      cells.push_back(difference_text(cell.to_reference, quantity));
+      if (!comparison.matched.empty()) cells.push_back(difference_text(cell.to_matched, quantity));
+    }
     if (c == 0) {
       cells.push_back(row.units_per_second ? fmt::format("{:.0f}", *row.units_per_second) : "-");
     }
@@ -132,12 +149,23 @@ void print_head(std::ostream& stream, const Comparison& comparison) {
   }
   const std::string attacked = pictures_text(comparison, report::Condition::kAttacked);
   if (is_attacked && !attacked.empty()) stream << " Attacked: " << attacked.substr(2) << ".";
+  if (!comparison.has_intervals()) {
+    stream << "\n";
+    return;
+  }
+  std::vector<std::string> margins;
+  for (const report::Column& column : comparison.columns) {
+    const std::string text = fmt::format("{} {}", column.quantity->margin, column.quantity->unit);
+    if (std::find(margins.begin(), margins.end(), text) == margins.end()) margins.push_back(text);
+  }
   stream << fmt::format(
-      "\nIn parentheses: 95 % intervals over seeds and {}; *: outside the noise.\n",
-      comparison.quantity.data);
+      "\nIn parentheses: 95 % intervals over seeds and {}; *: outside the noise; =: equal, less "
+      "than {} can not matter.\n",
+      comparison.quantity.data, join(margins));
 }
 
 void print_for_people(std::ostream& stream, const Comparison& comparison) {
+  if (comparison.is_smoke) stream << report::kSmokeBanner << "\n\n";
   if (!comparison.columns.empty()) print_head(stream, comparison);
   for (size_t c = 0; c < comparison.columns.size(); ++c) {
     stream << "\n";
@@ -147,13 +175,15 @@ void print_for_people(std::ostream& stream, const Comparison& comparison) {
   print_lines(stream, "Not as it should be", comparison.problems);
 }
 
-Json to_json(const std::optional<Difference>& difference) {
+Json to_json(const std::optional<Difference>& difference, const report::Quantity& quantity) {
   if (!difference) return nullptr;
   Json json = {{"percent", difference->percent}, {"num_seeds", difference->num_seeds}};
   json["interval"] = difference->interval
                          ? Json{difference->interval->low, difference->interval->high}
                          : Json(nullptr);
-  json["outside_noise"] = difference->interval && difference->interval->excludes_zero();
+  const report::Verdict verdict = report::verdict_of(*difference, quantity);
+  json["outside_noise"] = verdict == report::Verdict::kOutside;
+  json["verdict"] = to_string(verdict);
   return json;
 }
 
@@ -165,7 +195,8 @@ Json or_null(const std::optional<T>& value) {
 Json to_json(const Comparison& comparison) {
   Json json = {{"task", comparison.task},           {"data", comparison.data},
                {"split", comparison.split},         {"metric", comparison.quantity.metric},
-               {"reference", comparison.reference}, {"matched", comparison.matched}};
+               {"reference", comparison.reference}, {"matched", comparison.matched},
+               {"smoke", comparison.is_smoke}};
   if (const report::Reading& reading = comparison.reading; !reading.method.empty()) {
     json["method"] = reading.method;
     json["window"] = reading.window;
@@ -186,6 +217,7 @@ Json to_json(const Comparison& comparison) {
                                {"metric", column.quantity->metric},
                                {"unit", column.quantity->unit},
                                {"higher_is_better", column.quantity->higher_is_better},
+                               {"margin", column.quantity->margin},
                                {"max_pictures", column.num_pictures}});
     json["noise_percent"][column.name] = or_null(column.noise_percent);
   }
@@ -204,8 +236,8 @@ Json to_json(const Comparison& comparison) {
           {"values", cell.values},
           {"mean", cell.mean},
           {"deviation_percent", or_null(cell.deviation_percent)},
-          {"to_reference", to_json(cell.to_reference)},
-          {"to_matched", to_json(cell.to_matched)}};
+          {"to_reference", to_json(cell.to_reference, *comparison.columns[c].quantity)},
+          {"to_matched", to_json(cell.to_matched, *comparison.columns[c].quantity)}};
     }
     json["methods"].push_back(std::move(method));
   }

@@ -45,8 +45,7 @@ int eval(const Arguments& arguments) {
   }
   app.add_option("--set", assignments, "a.b=c: sets an option of the evaluation; may be repeated")
       ->allow_extra_args(false);
-  app.add_option("--step", step, "which checkpoint; the newest unless said")
-      ->check(CLI::NonNegativeNumber);
+  add_step(app, step);
   add_weights(app, weights);
   app.add_option("--dump", dump_path, "writes per-target results to this safetensors file");
   add_threads(app, threads);
@@ -67,9 +66,12 @@ int eval(const Arguments& arguments) {
   const auto tell = [&](const std::vector<Record>& records) {
     print_records(std::cout, records, format);
     std::cout.flush();
-    if (!dump_path.empty()) run::write_tensors(dump_path, concatenated(dump));
+    if (!dump_path.empty()) run::replace_tensors(dump_path, concatenated(dump));
   };
-  evaluate_run(loaded, all, hooks, dump_path.empty() ? nullptr : &dump, tell);
+  const std::vector<Record> records =
+      evaluate_run(loaded, all, hooks, dump_path.empty() ? nullptr : &dump, tell);
+  warn_of_smoke(loaded.options, hooks);
+  require_finite_records(records, folder);
   return 0;
 }
 

@@ -31,8 +31,7 @@ int generate(const Arguments& arguments) {
   app.add_option("--top-k", options.top_k, "only the k likeliest words; 0: all")
       ->capture_default_str();
   app.add_option("--seed", options.seed, "which text")->capture_default_str();
-  app.add_option("--step", step, "which checkpoint; the newest unless said")
-      ->check(CLI::NonNegativeNumber);
+  add_step(app, step);
   app.add_flag("--raw", raw, "print words as they are, control characters too");
   add_threads(app, threads);
   if (!parse(app, arguments)) return 0;

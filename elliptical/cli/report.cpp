@@ -5,13 +5,44 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iostream>
 
+#include "elliptical/base/errors.h"
 #include "elliptical/base/files.h"
 #include "elliptical/cli/arguments.h"
 #include "elliptical/report/escape.h"
 
 namespace elliptical::cli {
+namespace {
+
+/// RunError where the page would be empty: a good one may be there.
+void check_worth_writing(const elliptical::report::RunCollection& collection,
+                         const std::filesystem::path& output) {
+  const auto problems = [&] {
+    std::string text;
+    for (const std::string& problem : collection.problems) {
+      text += (text.empty() ? "" : "; ") + problem;
+    }
+    return text;
+  };
+  const std::string kept = "nothing is written to " + output.string();
+  if (collection.runs.empty()) {
+    throw RunError(fmt::format(
+        "report: must be given a run folder, one with config.toml and records.jsonl, or "
+        "a folder with some in it (at most four levels deep), got none: {} ({})",
+        problems(), kept));
+  }
+  const auto is_empty = [](const elliptical::report::RunData& run) {
+    return run.records.empty() && run.log.empty();
+  };
+  if (std::all_of(collection.runs.begin(), collection.runs.end(), is_empty)) {
+    throw RunError(fmt::format("report: a run must have measured something, none has: {} ({})",
+                               problems(), kept));
+  }
+}
+
+}  // namespace
 
 int report(const Arguments& arguments) {
   CLI::App app(
@@ -38,6 +69,8 @@ int report(const Arguments& arguments) {
   }
   if (!bench.empty()) options.bench = elliptical::report::read_variant_bench(bench);
   const auto collection = elliptical::report::read_runs(folders);
+  check_worth_writing(collection, output);
+  for (const std::string& line : collection.folders_without_runs) std::cerr << line << "\n";
   const auto comparison = elliptical::report::compare_runs(collection.runs, comparison_options);
   const std::string page = elliptical::report::make_report(collection, comparison, options);
   write_file_atomically(output, page);

@@ -2,15 +2,20 @@
 #include "elliptical/cli/session.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <torch/torch.h>
 
+#include <algorithm>
+#include <cmath>
 #include <exception>
 #include <optional>
 #include <set>
 
 #include "elliptical/base/config.h"
 #include "elliptical/base/errors.h"
+#include "elliptical/base/names.h"
 #include "elliptical/cli/table.h"
+#include "elliptical/report/comparison.h"
 #include "elliptical/report/measurement.h"
 #include "elliptical/run/attack_evaluation.h"
 #include "elliptical/run/attack_records.h"
@@ -95,6 +100,29 @@ void tell_and_record(const std::vector<Record>& records,
 
 }  // namespace
 
+void add_step(CLI::App& app, int64_t& step) {
+  app.add_option("--step", step, "which checkpoint; the newest unless said")
+      ->check(CLI::NonNegativeNumber);
+}
+
+run::Checkpoint choose_checkpoint(const run::RunPaths& paths,
+                                  int64_t step,
+                                  run::CheckpointPart part,
+                                  const run::LoopHooks& hooks) {
+  const std::string run = paths.folder.string();
+  const std::vector<int64_t> steps = run::checkpoint_steps(paths.checkpoints());
+  if (steps.empty()) {
+    throw RunError(run + ": must have a checkpoint, has none yet (train it: elliptical resume " +
+                   run + ")");
+  }
+  if (step < 0) return *run::newest_checkpoint(paths.checkpoints(), part, hooks.notice);
+  if (std::find(steps.begin(), steps.end(), step) == steps.end()) {
+    throw RunError(fmt::format("{}: --step must be one of its checkpoints, {}, got {}", run,
+                               fmt::join(steps, ", "), step));
+  }
+  return run::read_checkpoint(paths.checkpoints() / checkpoint_name(step), part);
+}
+
 LoadedRun load_run(const std::filesystem::path& folder,
                    int64_t step,
                    const run::LoopHooks& hooks,
@@ -110,18 +138,7 @@ LoadedRun load_run(const std::filesystem::path& folder,
                    "out --weights ema, or train with --set train.ema_decay=0.9999)");
   }
   const auto part = average ? run::CheckpointPart::kAverage : run::CheckpointPart::kModel;
-  const run::Checkpoint checkpoint = [&] {
-    const std::filesystem::path checkpoints = loaded.paths.checkpoints();
-    if (step >= 0)
-      return run::read_checkpoint(checkpoints / ("step-" + std::to_string(step)), part);
-    auto newest = run::newest_checkpoint(checkpoints, part, hooks.notice);
-    if (!newest) {
-      throw RunError(folder.string() +
-                     ": must have a checkpoint, has none yet (train it: elliptical resume " +
-                     folder.string() + ")");
-    }
-    return std::move(*newest);
-  }();
+  const run::Checkpoint checkpoint = choose_checkpoint(loaded.paths, step, part, hooks);
   loaded.task = make_task(loaded.options, tasks::TaskUse::kMeasuring);
   run::copy_tensors(
       run::named_tensors(loaded.task->model()), average ? checkpoint.average : checkpoint.model,
@@ -248,6 +265,7 @@ void resume_run(const run::RunPaths& paths, const run::LoopHooks& hooks) {
   const std::unique_ptr<tasks::Task> task =
       make_task(options, is_new ? tasks::TaskUse::kNewRun : tasks::TaskUse::kTraining);
   hooks.describe(task->data_description());
+  for (const std::string& line : task->notices()) hooks.say(line);
   run::require_data(options, *task);
   run::train({.paths = paths,
               .options = &options,
@@ -306,6 +324,24 @@ std::string records_heading(const std::vector<Record>& records) {
 }
 
 }  // namespace
+
+void warn_of_smoke(const run::RunOptions& options, const run::LoopHooks& hooks) {
+  if (options.smoke.value_or(false)) hooks.say(report::kSmokeBanner);
+}
+
+void require_finite_records(const std::vector<Record>& records,
+                            const std::filesystem::path& folder) {
+  std::vector<std::string> broken;
+  for (const Record& record : records) {
+    if (is_part(record) || record.count == 0 || std::isfinite(record.value)) continue;
+    const std::string text = fmt::format("{} is {}", record.metric, record.value);
+    if (std::find(broken.begin(), broken.end(), text) == broken.end()) broken.push_back(text);
+  }
+  if (broken.empty()) return;
+  throw RunError(folder.string() + ": what is measured must be finite, " + join(broken) +
+                 " (recorded as it is; the training has diverged: train it again with a lower "
+                 "optimizer.learning_rate or optimizer.clip_norm)");
+}
 
 void print_records(std::ostream& stream,
                    const std::vector<Record>& records,

@@ -52,9 +52,18 @@ struct LoadedRun {
   run::Weights weights = run::Weights::kTrained;
 };
 
-/// `step` -1: the newest checkpoint that can be used. Without `weights` those that the run is
-/// measured by (train.eval_weights). RunError where there is no average and one is asked for, and
-/// where weights are not finite.
+/// `--step`: which checkpoint; -1, the newest that can be used, unless said.
+void add_step(CLI::App& app, int64_t& step);
+
+/// The checkpoint of that step, or for -1 the newest that can be used. RunError where there is
+/// none; it lists those that are there.
+run::Checkpoint choose_checkpoint(const run::RunPaths& paths,
+                                  int64_t step,
+                                  run::CheckpointPart part,
+                                  const run::LoopHooks& hooks);
+
+/// `step` as above. Without `weights` those that the run is measured by (train.eval_weights).
+/// RunError where there is no average and one is asked for, and where weights are not finite.
 LoadedRun load_run(const std::filesystem::path& folder,
                    int64_t step,
                    const run::LoopHooks& hooks,
@@ -101,6 +110,15 @@ void start_run(const run::RunPaths& paths,
 
 /// Trains an existing run to its end.
 void resume_run(const run::RunPaths& paths, const run::LoopHooks& hooks);
+
+/// Says of a smoke run that it is one.
+void warn_of_smoke(const run::RunOptions& options, const run::LoopHooks& hooks);
+
+/// RunError where a measured number is not finite; parts of a measurement do not count. For after
+/// everything has been recorded and printed: a run that diverged must not end like one that did
+/// not.
+void require_finite_records(const std::vector<Record>& records,
+                            const std::filesystem::path& folder);
 
 /// Prints records: "table", "json" or "csv".
 void print_records(std::ostream& stream,

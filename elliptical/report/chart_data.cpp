@@ -12,8 +12,9 @@ using nlohmann::json;
 
 /// Colour and shape in one word; docs/report.md explains them.
 std::string verdict(const Quantity& quantity, const Difference& difference) {
-  if (!difference.interval) return "one seed";
-  if (!difference.interval->excludes_zero()) return "inside the noise";
+  const Verdict verdict = verdict_of(difference, quantity);
+  if (verdict == Verdict::kWithin) return "inside the noise";
+  if (verdict != Verdict::kOutside) return to_string(verdict);
   return quantity.is_gain(difference.percent) ? "better" : "worse";
 }
 

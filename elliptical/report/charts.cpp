@@ -38,16 +38,19 @@ json difference_spec(const Quantity& quantity, const std::vector<std::string>& m
                "scale": {"zero": true, "nice": false, "padding": 12}},
          "tooltip": [{"field": "method"}, {"field": "percent", "title": "difference"},
                      {"field": "low"}, {"field": "high"}, {"field": "verdict"}, {"field": "seeds"}]}}]})json");
-  const json verdicts = {"better", "inside the noise", "worse", "one seed"};
+  const json verdicts = {"better", "inside the noise",        "worse", "one seed",
+                         "equal",  to_string(Verdict::kSmall)};
   json colour = {{"field", "verdict"}, {"type", "nominal"}, {"legend", nullptr}};
   colour["scale"] = {{"domain", verdicts},
-                     {"range", {"var(--better)", "var(--noise)", "var(--worse)", "var(--noise)"}}};
+                     {"range",
+                      {"var(--better)", "var(--noise)", "var(--worse)", "var(--noise)",
+                       "var(--noise)", "var(--noise)"}}};
   json shape = {{"field", "verdict"}, {"type", "nominal"}, {"legend", nullptr}};
   const bool higher = quantity.higher_is_better;
   shape["scale"] = {{"domain", verdicts},
                     {"range",
                      {higher ? "triangle-right" : "triangle-left", "circle",
-                      higher ? "triangle-left" : "triangle-right", "diamond"}}};
+                      higher ? "triangle-left" : "triangle-right", "diamond", "square", "square"}}};
   for (const size_t layer : {1, 2}) {
     json& part = spec["layer"][layer];
     part["encoding"]["color"] = colour;
@@ -65,7 +68,7 @@ void add_differences(std::vector<Chart>& charts,
                      const Comparison& comparison,
                      const std::vector<std::string>& methods,
                      const DataTable& table) {
-  if (against.empty()) return;
+  if (against.empty() || !comparison.has_intervals()) return;
   for (size_t m = 0; m < comparison.columns.size(); ++m) {
     const std::string& measure = comparison.columns[m].name;
     const auto rows = table.rows_where("measure", measure);

@@ -40,6 +40,7 @@ class Comparer {
     result_.problems = std::move(selection.problems);
     for (const SelectedRun& selected : selection.runs) {
       runs_.push_back({selected.run, measurements_at(*selected.run, selected.step)});
+      result_.is_smoke |= is_smoke(*selected.run);
     }
   }
 
@@ -50,6 +51,7 @@ class Comparer {
     result_.strength = choice.strength;
     result_.corruption = choice.corruption;
     result_.columns = std::move(choice.columns);
+    result_.has_non_finite = choice.has_non_finite;
     result_.problems.insert(result_.problems.end(), choice.problems.begin(), choice.problems.end());
     for (const Column& column : result_.columns) {
       result_.quantity = column.quantity->is_ratio ? kPerplexity : kAccuracy;
@@ -283,6 +285,41 @@ void Comparer::note_gaps() {
 }
 
 }  // namespace
+
+Verdict verdict_of(const Difference& difference, const Quantity& quantity) {
+  if (!difference.interval) return Verdict::kOneSeed;
+  const auto [low, high] = *difference.interval;
+  if (-quantity.margin <= low && high <= quantity.margin) return Verdict::kEqual;
+  if (!difference.interval->excludes_zero()) return Verdict::kWithin;
+  return std::abs(difference.percent) <= quantity.margin ? Verdict::kSmall : Verdict::kOutside;
+}
+
+const char* to_string(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kOneSeed:
+      return "one seed";
+    case Verdict::kEqual:
+      return "equal";
+    case Verdict::kSmall:
+      return "too small to matter";
+    case Verdict::kWithin:
+      return "within the noise";
+    case Verdict::kOutside:
+      return "outside the noise";
+  }
+  return "";
+}
+
+bool Comparison::has_intervals() const {
+  const auto has = [](const std::optional<Difference>& difference) {
+    return difference && difference->interval;
+  };
+  return std::any_of(rows.begin(), rows.end(), [&](const MethodRow& row) {
+    return std::any_of(row.cells.begin(), row.cells.end(), [&](const std::optional<Cell>& cell) {
+      return cell && (has(cell->to_reference) || has(cell->to_matched));
+    });
+  });
+}
 
 Comparison compare_runs(const std::vector<RunData>& runs, const ComparisonOptions& options) {
   return Comparer(runs, options).compare();

@@ -17,7 +17,8 @@
 //
 // with t from Student's distribution of these degrees of freedom, and blocks of data drawn with
 // replacement, the same for both methods and all seeds. The interval is the middle 95 % of
-// `num_replicates` of them. One seed has no interval, and the comparison says so.
+// `num_replicates` of them. One seed has no interval, and the comparison says so. What lies within
+// the margin of equivalence (quantity.h) as a whole is equal, whatever the noise.
 #pragma once
 
 #include <cstdint>
@@ -39,6 +40,18 @@ struct Difference {
   int64_t num_seeds = 0;
   std::optional<Interval> interval;  ///< absent with one seed
 };
+
+/// What a difference comes to.
+enum class Verdict {
+  kOneSeed,  ///< no interval: nothing can be said
+  kEqual,    ///< the whole interval lies within the margin of equivalence
+  kSmall,    ///< the interval excludes zero, but the difference lies within the margin
+  kWithin,   ///< within the noise: the interval holds zero
+  kOutside   ///< outside the noise, and large enough to matter
+};
+Verdict verdict_of(const Difference& difference, const Quantity& quantity);
+/// "one seed", "equal", "too small to matter", "within the noise", "outside the noise"
+const char* to_string(Verdict verdict);
 
 /// One of the things measured of every run.
 struct Column {
@@ -81,7 +94,16 @@ struct Comparison {
   std::string matched;                ///< name of the matched constant, empty when there is none
   std::vector<MethodRow> rows;        ///< reference first, then methods, then controls
   std::vector<std::string> problems;  ///< what could not be compared, and what to do about it
+  bool is_smoke = false;              ///< some of the runs are shrunk ones of --smoke
+  bool has_non_finite = false;        ///< some number could not be compared for not being finite
+
+  /// Whether anything can be said about differences at all: with one seed not.
+  bool has_intervals() const;
 };
+
+/// What is said wherever numbers of smoke runs are shown.
+inline constexpr const char* kSmokeBanner =
+    "These are smoke runs, shrunk by --smoke to end within seconds: their numbers mean nothing.";
 
 struct ComparisonOptions {
   std::string reference = "softmax";  ///< the first method when there is none of this name
@@ -105,7 +127,8 @@ Comparison compare_runs(const std::vector<RunData>& runs, const ComparisonOption
 std::string percent_text(double percent);
 
 /// What the table says, in sentences: which methods differ from the reference and from the matched
-/// constant by more than the noise, whether the null twin does, what is missing.
+/// constant by more than the noise, whether the null twin does, what is missing. Of one seed and of
+/// smoke runs there are no sentences about differences, but one that says why.
 std::vector<std::string> in_words(const Comparison& comparison);
 
 }  // namespace elliptical::report

@@ -25,13 +25,7 @@ std::string place_text(const Measure& measure) {
 /// What an attack is called: what is not usual about it follows its name and budget.
 Column attack_words(const Circumstances& circumstances) {
   const AttackKind& attack = circumstances.attack;
-  std::vector<std::string> more = {"eps " + eps_text(attack.eps)};
-  if (!attack.options.empty()) more.push_back(attack.options);
-  if (attack.profile != "strict") more.push_back(attack.profile);
-  if ((attack.metric_gradient == "through") != (attack.profile == "strict")) {
-    more.push_back("metric " + attack.metric_gradient);
-  }
-  if (attack.seed != 1) more.push_back("seed " + std::to_string(attack.seed));
+  const std::vector<std::string> more = attack_details(attack);
   return {.name = attack.name + ", " + join(more),
           .place = "under " + attack.name + " (" + join(more) + ")"};
 }
@@ -210,16 +204,15 @@ void Chooser::add_columns(const Circumstances& circumstances) {
       continue;
     }
     for (const auto& [measure, measurement] : found->second) {
-      if (!measurement.doubt.empty()) {
-        result_.problems.push_back(folder + ": accuracy under " + attack_words(circumstances).name +
-                                   " may be too high, " + measurement.doubt +
-                                   " (docs/attacks.md says what helps)");
+      for (const std::string& doubt : measurement.doubts) {
+        result_.problems.push_back(doubt_text(folder, circumstances.attack, doubt));
       }
       if (is_usable(*kMeasures[measure].quantity, measurement.value)) {
         auto& column = columns[measure];
         column.resize(runs_.size());
         column[i] = &measurement;
       } else {
+        result_.has_non_finite = true;
         result_.problems.push_back(folder + ": " + kMeasures[measure].metric +
                                    " must be finite, is not (left out; train it again with a "
                                    "lower optimizer.learning_rate)");

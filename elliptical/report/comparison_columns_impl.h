@@ -26,6 +26,7 @@ struct ColumnChoice {
   std::string corruption;  ///< of pictures
   std::vector<Column> columns;
   std::vector<std::string> problems;  ///< runs that lack a column, with the command that helps
+  bool has_non_finite = false;
 };
 
 /// Fills `chosen` of the runs.

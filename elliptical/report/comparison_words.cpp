@@ -31,18 +31,18 @@ std::string difference_sentence(const std::string& name,
                                 const std::string& other,
                                 const Column& column) {
   const Quantity& quantity = *column.quantity;
+  const Verdict verdict = verdict_of(difference, quantity);
   const std::string size = number(std::abs(difference.percent), "%.2f"), unit = quantity.unit;
-  const std::string result =
-      name +
-      (size == "0.00"
-           ? " equals " + other + " to 0.01 " + unit
-           : " is " + size + " " + unit +
-                 (quantity.is_gain(difference.percent) ? " better" : " worse") + " than " + other) +
-      " " + column.place;
-  if (!difference.interval) return result + " (one seed).";
-  return result +
-         (difference.interval->excludes_zero() ? ", outside the noise (" : ", within the noise (") +
-         range_text(quantity, difference) + ").";
+  const std::string range = " (" + range_text(quantity, difference) + ").";
+  if (verdict == Verdict::kEqual) {
+    return name + " equals " + other + " " + column.place + " to " +
+           number(quantity.margin, "%.2f ") + unit + range;
+  }
+  const std::string what =
+      size == "0.00" ? " is within 0.01 " + unit + " of "
+                     : " is " + size + " " + unit +
+                           (quantity.is_gain(difference.percent) ? " better" : " worse") + " than ";
+  return name + what + other + " " + column.place + ", " + to_string(verdict) + range;
 }
 
 const MethodRow* find_row(const Comparison& comparison, std::string_view name) {
@@ -52,8 +52,8 @@ const MethodRow* find_row(const Comparison& comparison, std::string_view name) {
   return nullptr;
 }
 
-bool is_decided(const std::optional<Difference>& difference) {
-  return difference && difference->interval && difference->interval->excludes_zero();
+bool is_decided(const std::optional<Difference>& difference, const Quantity& quantity) {
+  return difference && verdict_of(*difference, quantity) == Verdict::kOutside;
 }
 
 void add_methods(const Comparison& comparison, size_t m, std::vector<std::string>& words) {
@@ -61,16 +61,18 @@ void add_methods(const Comparison& comparison, size_t m, std::vector<std::string
   for (const MethodRow& row : comparison.rows) {
     if (row.role != Role::kMethod || !row.cells[m]) continue;
     const Cell& cell = *row.cells[m];
-    if (cell.to_reference) {
+    if (cell.to_reference && cell.to_reference->interval) {
       words.push_back(
           difference_sentence(row.name, *cell.to_reference, comparison.reference, column));
     }
-    if (cell.to_matched) {
+    if (cell.to_matched && cell.to_matched->interval) {
       words.push_back(difference_sentence(row.name, *cell.to_matched, comparison.matched, column));
     }
+    const Quantity& quantity = *column.quantity;
     const bool is_gain =
-        is_decided(cell.to_reference) && column.quantity->is_gain(cell.to_reference->percent);
-    if (is_gain && cell.to_matched && cell.to_matched->interval && !is_decided(cell.to_matched)) {
+        is_decided(cell.to_reference, quantity) && quantity.is_gain(cell.to_reference->percent);
+    if (is_gain && cell.to_matched && cell.to_matched->interval &&
+        !is_decided(cell.to_matched, quantity)) {
       words.push_back("What " + row.name + " gains " + column.place +
                       " can not be told apart from what a constant temperature gains.");
     }
@@ -79,23 +81,24 @@ void add_methods(const Comparison& comparison, size_t m, std::vector<std::string
 
 void add_controls(const Comparison& comparison, size_t m, std::vector<std::string>& words) {
   const Column& column = comparison.columns[m];
-  std::vector<std::string> outside, within;
+  std::vector<std::string> outside, equal, within;
   for (const MethodRow& row : comparison.rows) {
     if (row.role != Role::kControl || row.name == kNullTwin || !row.cells[m]) continue;
     const auto& difference = row.cells[m]->to_reference;
     if (!difference || !difference->interval) continue;
-    if (is_decided(difference)) {
+    const Verdict verdict = verdict_of(*difference, *column.quantity);
+    if (verdict == Verdict::kOutside) {
       outside.push_back(row.name + " (" + range_text(*column.quantity, *difference) + ")");
     } else {
-      within.push_back(row.name);
+      (verdict == Verdict::kWithin ? within : equal).push_back(row.name);
     }
   }
   const std::string against = "against " + comparison.reference + " " + column.place;
-  if (!outside.empty()) {
-    words.push_back("Controls outside the noise " + against + ": " + join(outside) + ".");
-  }
-  if (!within.empty()) {
-    words.push_back("Controls within the noise " + against + ": " + join(within) + ".");
+  for (const auto& [names, what] :
+       {std::pair(&outside, "outside the noise "), std::pair(&within, "within the noise "),
+        std::pair(&equal, "that make no difference that matters ")}) {
+    if (!names->empty())
+      words.push_back("Controls " + (what + against) + ": " + join(*names) + ".");
   }
 }
 
@@ -122,7 +125,7 @@ void add_floor(const Comparison& comparison, std::vector<std::string>& words) {
     const Column& column = comparison.columns[m];
     parts.push_back(percent_text(difference.percent) + " " + column.quantity->unit + " " +
                     column.place);
-    if (is_decided(difference)) {
+    if (is_decided(difference, *column.quantity)) {
       outside.push_back(column.place + " (" + range_text(*column.quantity, difference) + ")");
     }
   }
@@ -150,7 +153,8 @@ std::vector<std::string> in_words(const Comparison& comparison) {
     return {"There is nothing to compare " + comparison.reference +
             " with: runs of another name are needed."};
   }
-  bool has_interval = false, has_difference = false;
+  if (comparison.is_smoke) words.emplace_back(kSmokeBanner);
+  bool has_difference = false;
   int64_t num_differences = 0;
   for (const MethodRow& row : comparison.rows) {
     for (const auto& cell : row.cells) {
@@ -159,17 +163,17 @@ std::vector<std::string> in_words(const Comparison& comparison) {
         if (!*difference) continue;
         has_difference = true;
         if ((*difference)->interval) ++num_differences;
-        has_interval |= (*difference)->interval.has_value();
       }
     }
   }
   if (!has_difference) {
-    return {"There is nothing to compare: no two methods have a seed in common."};
+    words.emplace_back("There is nothing to compare: no two methods have a seed in common.");
+    return words;
   }
-  if (!has_interval) {
+  if (num_differences == 0) {
     words.emplace_back(
-        "Nothing can be said with one seed: two trainings of the same model differ as well "
-        "(--seeds 3 or more).");
+        "Nothing can be said with one seed about differences: two trainings of the same model "
+        "differ as well (--seeds 3 or more).");
   }
   for (const MethodRow& row : comparison.rows) {
     if (!row.leaks_future) continue;
@@ -177,6 +181,7 @@ std::vector<std::string> in_words(const Comparison& comparison) {
                     " sees future tokens through its metric: its perplexity is not that of a "
                     "language model.");
   }
+  if (num_differences == 0 || comparison.is_smoke) return words;
   for (size_t m = 0; m < comparison.columns.size(); ++m) {
     add_methods(comparison, m, words);
     add_controls(comparison, m, words);

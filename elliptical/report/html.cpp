@@ -113,10 +113,10 @@ std::string make_report(const RunCollection& collection,
   }
   for (const auto& [name, table] : tables) data["tables"][name] = table.to_json();
 
-  std::string body = problems_box(problems);
-  if (runs.empty()) {
-    body += nothing_section();
-  } else {
+  std::string body;
+  if (std::any_of(runs.begin(), runs.end(), is_smoke)) body += smoke_box();
+  body += problems_box(problems);
+  if (!runs.empty()) {
     body += headline_section(comparison);
     body += comparison_section(comparison, charts);
     const Quantity& quantity = comparison.quantity;

@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <sstream>
 
+#include "elliptical/base/attack_flags.h"
+#include "elliptical/base/names.h"
 #include "elliptical/report/escape.h"
 
 namespace elliptical::report {
@@ -72,26 +74,6 @@ void drop_incomplete_blocks(Measurement& measurement) {
   int64_t count = 0;
   for (const Block& block : measurement.blocks) count += block.count;
   if (count != measurement.count) measurement.blocks.clear();
-}
-
-/// What an attack noticed about the model (docs/attacks.md).
-std::string doubt_of(const Record& record) {
-  struct Flag {
-    const char *label, *words;
-  };
-  constexpr std::array kFlags = {
-      Flag{"flag_randomised", "its answers differ between passes over the same picture"},
-      Flag{"flag_probabilities", "it gives probabilities, whose gradients vanish where it is sure"},
-      Flag{"flag_zero_gradients", "some pictures have no gradient"},
-      Flag{"flag_square_beats_gradients",
-           "a search without gradients broke pictures that gradients had not"}};
-  for (const Flag& flag : kFlags) {
-    const auto found = record.labels.find(flag.label);
-    if (found == record.labels.end()) continue;
-    const bool* is_set = std::get_if<bool>(&found->second);
-    if (is_set != nullptr && *is_set) return std::string(flag.words) + ": " + flag.label;
-  }
-  return "";
 }
 
 }  // namespace
@@ -160,6 +142,24 @@ std::string eps_text(double eps) {
     std::snprintf(text, sizeof text, "%.4g", eps);
   }
   return text;
+}
+
+std::vector<std::string> attack_details(const AttackKind& attack) {
+  std::vector<std::string> details = {"eps " + eps_text(attack.eps)};
+  if (!attack.options.empty()) details.push_back(attack.options);
+  if (attack.profile != "strict") details.push_back(attack.profile);
+  if ((attack.metric_gradient == "through") != (attack.profile == "strict")) {
+    details.push_back("metric " + attack.metric_gradient);
+  }
+  if (attack.seed != 1) details.push_back("seed " + std::to_string(attack.seed));
+  return details;
+}
+
+std::string doubt_text(const std::string& folder,
+                       const AttackKind& attack,
+                       const std::string& doubt) {
+  return folder + ": accuracy under " + attack.name + ", " + join(attack_details(attack)) +
+         " may be too high, " + doubt;
 }
 
 std::string measuring_command(const Circumstances& circumstances, const std::string& folder) {
@@ -242,7 +242,7 @@ Measurements measurements_at(const RunData& run, int64_t step) {
     } else {
       measurement.value = record.value;
       measurement.count = record.count;
-      measurement.doubt = doubt_of(record);
+      measurement.doubts = attack_doubts(record);
       measurement.num_classes = static_cast<int64_t>(number_label(record, "classes"));
     }
   }

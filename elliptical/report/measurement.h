@@ -53,8 +53,9 @@ struct Measurement {
   int64_t count = 0;          ///< targets
   size_t place = 0;           ///< among the records of the run, where it was first recorded
   std::vector<Block> blocks;  ///< all of the data, or none
-  std::string doubt = {};     ///< why a robust accuracy may be too high; empty: nothing is known
   int64_t num_classes = 0;    ///< of the pictures; 0: unknown
+  /// Why a robust accuracy may be too high (base/attack_flags.h).
+  std::vector<std::string> doubts = {};
 };
 
 /// Which attack; docs/attacks.md says what its parts mean.
@@ -99,6 +100,15 @@ std::string measuring_command(const Circumstances& circumstances, const std::str
 
 /// "1/255", "0.01"
 std::string eps_text(double eps);
+
+/// What an attack is called: its name, and in words what is not usual about it follows its budget:
+/// "pgd" and {"eps 1/255", "steps=7"}.
+std::vector<std::string> attack_details(const AttackKind& attack);
+
+/// "RUN: accuracy under pgd, eps 1/255 may be too high, WHY"
+std::string doubt_text(const std::string& folder,
+                       const AttackKind& attack,
+                       const std::string& doubt);
 
 /// Whether it is one of the numbers that runs are compared by, on undamaged data.
 bool is_clean_measure(const Record& record);

@@ -7,6 +7,7 @@
 #include <set>
 #include <tuple>
 
+#include "elliptical/base/attack_flags.h"
 #include "elliptical/report/measurement.h"
 
 namespace elliptical::report {
@@ -143,6 +144,17 @@ void warn_of_full(const DataTable& table, const char* name, std::vector<std::str
                      std::to_string(kMaxRobustnessRows) + " points are drawn");
 }
 
+/// A comparison has named those of its columns already.
+void note_doubts(const RunData& run, const Record& record, std::vector<std::string>& problems) {
+  for (const std::string& doubt : attack_doubts(record)) {
+    const std::string line =
+        doubt_text(run.folder.string(), circumstances_of(record).attack, doubt);
+    if (std::find(problems.begin(), problems.end(), line) == problems.end()) {
+      problems.push_back(line);
+    }
+  }
+}
+
 DataTable attack_table(const std::vector<RunData>& runs,
                        const std::vector<std::string>& methods,
                        std::vector<std::string>& problems) {
@@ -152,6 +164,7 @@ DataTable attack_table(const std::vector<RunData>& runs,
   for (const Found& found :
        find_records(runs, methods, {"clean_accuracy", "robust_accuracy"}, problems)) {
     const Record& record = *found.record;
+    if (record.metric == "robust_accuracy") note_doubts(runs[found.run], record, problems);
     const double eps = record.metric == "clean_accuracy" ? 0 : kSteps * number_label(record, "eps");
     if (!std::isfinite(eps)) continue;
     const std::string options = label_text(record, "attack_options");

@@ -121,20 +121,34 @@ RunCollection read_runs(const std::vector<fs::path>& folders) {
   RunCollection collection;
   for (const fs::path& folder : folders) {
     std::error_code ignored;
+    std::string problem;
     if (!fs::is_directory(folder, ignored)) {
-      collection.problems.push_back(folder.string() +
-                                    ": must be a folder with runs, there is no such folder");
+      problem = folder.string() + ": must be a folder with runs, there is no such folder";
     } else if (!search(folder, 0, collection)) {
-      collection.problems.push_back(
+      problem =
           folder.string() +
           ": must be a folder with runs, has none (train one: elliptical train RECIPE --run " +
-          (folder / "NAME").string() + ")");
+          (folder / "NAME").string() + ")";
     }
+    if (problem.empty()) continue;
+    collection.problems.push_back(problem);
+    collection.folders_without_runs.push_back(problem);
   }
   std::sort(collection.runs.begin(), collection.runs.end(), [](const RunData& a, const RunData& b) {
     return std::tie(a.name, a.seed, a.folder) < std::tie(b.name, b.seed, b.folder);
   });
   return collection;
+}
+
+bool is_smoke(const RunData& run) {
+  const auto says_so = [](const Record& record) {
+    const auto found = record.labels.find("smoke");
+    return found != record.labels.end() && found->second == LabelValue(true);
+  };
+  if (std::any_of(run.records.begin(), run.records.end(), says_so)) return true;
+  const auto values = recipe_values(run.config, run.folder);
+  const auto found = values.find("smoke");
+  return found != values.end() && found->second == "true";
 }
 
 }  // namespace elliptical::report

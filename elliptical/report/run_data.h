@@ -31,10 +31,14 @@ struct RunData {
 struct RunCollection {
   std::vector<RunData> runs;          ///< sorted by name, then seed, then folder
   std::vector<std::string> problems;  ///< one line for each folder or file that could not be used
+  std::vector<std::string> folders_without_runs;  ///< those of them that are of a path as a whole
 };
 
 /// Each path is a run folder or a folder with run folders somewhere below it (four levels at most).
 /// Nothing that is wrong with one run keeps the others from being read.
 RunCollection read_runs(const std::vector<std::filesystem::path>& folders);
+
+/// Whether it was shrunk by --smoke, as its configuration or a record says.
+bool is_smoke(const RunData& run);
 
 }  // namespace elliptical::report

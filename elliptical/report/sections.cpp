@@ -50,11 +50,14 @@ std::string percent_text(double percent) {
 
 /// The mark points to where the difference lies, the colour says whether that is better.
 std::string difference_text(const Difference& difference, const Quantity& quantity) {
-  if (!difference.interval)
-    return "<span class=\"noise\">" + percent_text(difference.percent) + "</span>";
-  const bool outside = difference.interval->excludes_zero();
+  const Verdict verdict = verdict_of(difference, quantity);
+  if (verdict == Verdict::kOneSeed) return "<span class=\"noise\">&ndash;</span>";
+  const bool outside = verdict == Verdict::kOutside;
   const char* css = !outside ? "noise" : quantity.is_gain(difference.percent) ? "better" : "worse";
-  const char* mark = !outside ? "&#9675;" : difference.percent < 0 ? "&#9664;" : "&#9654;";
+  const char* mark = verdict == Verdict::kWithin ? "&#9675;"
+                     : !outside                  ? "="
+                     : difference.percent < 0    ? "&#9664;"
+                                                 : "&#9654;";
   return std::string("<span class=\"") + css + "\">" + mark + " " +
          percent_text(difference.percent) + " [" + percent_text(difference.interval->low) + ", " +
          percent_text(difference.interval->high) + "]</span>";
@@ -68,12 +71,14 @@ std::string unit_text(const Quantity& quantity) {
 std::string cell_html(const std::optional<Cell>& cell,
                       const Quantity& quantity,
                       const Comparison& comparison) {
-  if (!cell) return "<td>&ndash;</td><td>&ndash;</td>";
+  const bool has_differences = comparison.has_intervals();
+  if (!cell) return has_differences ? "<td>&ndash;</td><td>&ndash;</td>" : "<td>&ndash;</td>";
   std::string html = "<td>" + number_text(cell->mean, 4);
   if (cell->deviation_percent) {
     html += "<span class=\"second\">&plusmn; " + number_text(*cell->deviation_percent, 2) +
             unit_text(quantity) + "</span>";
   }
+  if (!has_differences) return html + "</td>";
   html += "</td><td>";
   html += cell->to_reference ? difference_text(*cell->to_reference, quantity) : "&ndash;";
   if (cell->to_matched) {
@@ -93,13 +98,16 @@ std::string table(const Comparison& comparison) {
       "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
       "aria-label=\"Comparison\"><table>\n<thead><tr>"
       "<th rowspan=\"2\" scope=\"col\">method</th><th rowspan=\"2\" scope=\"col\">seeds</th>";
+  const bool has_differences = comparison.has_intervals();
   for (const Column& column : comparison.columns) {
-    html += "<th colspan=\"2\" scope=\"colgroup\">" + escape_html(column.name) + "</th>";
+    html += (has_differences ? "<th colspan=\"2\" scope=\"colgroup\">" : "<th scope=\"col\">") +
+            escape_html(column.name) + "</th>";
   }
   html += "<th rowspan=\"2\" scope=\"col\">" + escape_html(comparison.unit) + "/s</th></tr>\n<tr>";
   for (const Column& column : comparison.columns) {
-    html += std::string("<th scope=\"col\">") + column.quantity->metric +
-            "</th><th scope=\"col\">difference, " + column.quantity->unit + "</th>";
+    html += std::string("<th scope=\"col\">") + column.quantity->metric + "</th>";
+    if (!has_differences) continue;
+    html += std::string("<th scope=\"col\">difference, ") + column.quantity->unit + "</th>";
   }
   html += "</tr></thead>\n<tbody>\n";
   for (size_t i = 0; i < std::min(comparison.rows.size(), kMaxRows); ++i) {
@@ -133,6 +141,27 @@ std::string noise_text(const Comparison& comparison) {
   return text.empty() ? "" : text + ".";
 }
 
+/// What the marks of the table mean.
+std::string table_legend(const Comparison& comparison) {
+  std::string margins;
+  for (const Column& column : comparison.columns) {
+    const std::string margin =
+        number_text(column.quantity->margin, 3) + unit_text(*column.quantity);
+    if (margins.find(margin) == std::string::npos)
+      margins += (margins.empty() ? "" : ", ") + margin;
+  }
+  return "<p class=\"legend\">&#9664; lower, &#9654; higher by more than the noise, which is <span "
+         "class=\"better\">better</span> or <span class=\"worse\">worse</span>; <span "
+         "class=\"noise\">&#9675; inside the noise</span>; <span "
+         "class=\"noise\">= equal, all of it within " +
+         margins +
+         ", the smallest difference that can matter</span>. In brackets the middle 95&thinsp;% "
+         "over "
+         "seeds and " +
+         std::string(comparison.quantity.data) +
+         "; &plusmn; is the standard deviation over seeds." + noise_text(comparison) + "</p>\n";
+}
+
 /// What the table of a comparison shows, and which way is better.
 std::string table_lead(const Comparison& comparison, const std::string& reference) {
   const Quantity& quantity = comparison.quantity;
@@ -141,8 +170,10 @@ std::string table_lead(const Comparison& comparison, const std::string& referenc
   std::string text =
       (quantity.is_ratio ? "Perplexity of each method (geometric mean over seeds)" + measured
                          : "Accuracy of each method (mean over seeds, percent)") +
-      ", and its difference to " + reference + " in " +
-      (quantity.is_ratio ? "percent" : quantity.unit) + " over the seeds that both have. " +
+      (comparison.has_intervals() ? ", and its difference to " + reference + " in " +
+                                        (quantity.is_ratio ? "percent" : quantity.unit) +
+                                        " over the seeds that both have. "
+                                  : ". One seed can not tell differences. ") +
       (quantity.higher_is_better ? "Higher" : "Lower") + " is better.";
   const auto is_error = [](const Column& column) { return column.quantity == &kCorruptionError; };
   if (std::any_of(comparison.columns.begin(), comparison.columns.end(), is_error)) {
@@ -171,14 +202,8 @@ std::string problems_box(const std::vector<std::string>& problems) {
   return html + "</ul></div>\n";
 }
 
-std::string nothing_section() {
-  return section(
-      "No runs",
-      "There is no run in these folders. A first one takes less than a minute and needs no data:",
-      "<pre>elliptical train recipes/smoke/lm.toml --run runs/first\n"
-      "elliptical eval runs/first --split test\n"
-      "elliptical eval runs/first --split test --swap 0.025\n"
-      "elliptical report runs -o report.html</pre>\n");
+std::string smoke_box() {
+  return std::string("<div class=\"box\" role=\"note\"><b>") + kSmokeBanner + "</b></div>\n";
 }
 
 std::string headline_section(const Comparison& comparison) {
@@ -202,13 +227,7 @@ std::string comparison_section(const Comparison& comparison, const ChartGroups& 
   if (comparison.rows.empty()) return "";
   const std::string reference = escape_html(comparison.reference);
   std::string content = table(comparison);
-  content +=
-      "<p class=\"legend\">&#9664; lower, &#9654; higher by more than the noise, which is <span "
-      "class=\"better\">better</span> or <span class=\"worse\">worse</span>; <span "
-      "class=\"noise\">&#9675; inside the noise</span>. In brackets the middle 95&thinsp;% over "
-      "seeds and " +
-      std::string(comparison.quantity.data) + "; &plusmn; is the standard deviation over seeds." +
-      noise_text(comparison) + "</p>\n";
+  if (comparison.has_intervals()) content += table_legend(comparison);
   if (!charts.differences.empty()) {
     content += "<h3 style=\"margin:1.6rem 0 .8rem\">Difference to " + reference + "</h3>\n" +
                grid(charts.differences);

@@ -14,8 +14,8 @@ namespace elliptical::report {
 /// "12 runs", "1 run".
 std::string counted(size_t count, const std::string& noun);
 
+std::string smoke_box();  ///< the banner of smoke runs
 std::string problems_box(const std::vector<std::string>& problems);
-std::string nothing_section();  ///< what to do when there is no run
 std::string headline_section(const Comparison& comparison);
 /// Means, spreads and differences of all methods and measures, as a table and as charts.
 std::string comparison_section(const Comparison& comparison, const ChartGroups& charts);

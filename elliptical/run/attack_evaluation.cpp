@@ -111,7 +111,8 @@ class AttackLoop {
     Labels labels = request_.labels;
     labels.merge(set->labels());
     labels.merge(request_.task.labels());
-    return attack_records(plan_, totals, labels, *set);
+    const int64_t num_classes = columns_.defined() ? columns_.size(0) : classifier_.num_classes();
+    return attack_records(plan_, totals, num_classes, labels, *set);
   }
 
  private:
@@ -164,7 +165,10 @@ class AttackLoop {
     const attack::LogitsFn logits = logits_of_case(i);
     // Cases share them unless the path through the metric differs, which may differ in rounding.
     std::optional<at::Tensor>& clean = clean_[each.gradient_through_metric ? 1 : 0];
-    if (!clean) clean = attack::plain_logits(logits, x_);
+    if (!clean) {
+      clean = attack::plain_logits(logits, x_);
+      require_finite(*clean);
+    }
     const bool from_predictions = !is_strict_ && changes_every_picture(each.attack.name());
     attack::Findings findings;
     const at::Tensor adversarial = attacks_[i]->perturb(
@@ -205,6 +209,8 @@ class AttackLoop {
   std::vector<std::string> case_digests(const tasks::EvalSet& set) const {
     std::string common = request_.program + "\n" + model_digest(request_.task.model()) + "\n" +
                          std::string(to_string(plan_.profile)) + "\n" + std::to_string(plan_.seed);
+    // Earlier versions drew from all of [0, 1): their batches are of another case.
+    if (!is_strict_) common += "\nrandom metric from " + std::to_string(nn::kReleasedAttackLow);
     for (const FieldText& field : describe(fields_of(request_.eval_options))) {
       // Which pictures are counted apart changes nothing about what becomes of them, and how many
       // more there are nothing about a whole batch: fewer are a beginning of more.
@@ -229,6 +235,18 @@ class AttackLoop {
       digests.push_back(sha.hex());
     }
     return digests;
+  }
+
+  /// Of logits that are none of the classes can be told: an accuracy of them would be a number
+  /// without meaning.
+  void require_finite(const at::Tensor& logits) const {
+    const at::Tensor is_finite = logits.isfinite().all(1);
+    if (is_finite.all().item<bool>()) return;
+    const auto first = is_finite.logical_not().nonzero()[0].item<int64_t>();
+    throw RunError("attack: logits must be finite, those of picture " +
+                   std::to_string(first_ + first) +
+                   " are not (the training has diverged: train it again with a lower "
+                   "optimizer.learning_rate or optimizer.clip_norm)");
   }
 
   static void stop_if_asked() {

@@ -7,6 +7,8 @@
 #include <array>
 #include <set>
 
+#include "elliptical/attack/auto_attack.h"
+#include "elliptical/base/attack_flags.h"
 #include "elliptical/base/config.h"
 
 namespace elliptical::run {
@@ -93,6 +95,7 @@ void add_blocks(const std::vector<const AttackScore*>& scores,
 void add_case(const AttackPlan& plan,
               const AttackCase& each,
               const AttackScore& score,
+              int64_t num_classes,
               const tasks::EvalSet& set,
               std::vector<Record>& records) {
   Labels labels = case_labels(plan, each);
@@ -104,21 +107,27 @@ void add_case(const AttackPlan& plan,
   };
   const std::string name = each.attack.name();
   if (name == "auto-attack") {
-    labels["flag_randomised"] = score.is_randomised;
-    labels["flag_probabilities"] = score.looks_like_probabilities;
-    labels["flag_few_classes"] = score.has_few_classes;
-    labels["flag_square_beats_gradients"] =
+    labels[kFlagRandomised] = score.is_randomised;
+    labels[kFlagProbabilities] = score.looks_like_probabilities;
+    labels[kFlagFewClasses] = score.has_few_classes;
+    labels[kFlagSquareBeatsGradients] =
         attack::square_beats_gradients(broken_by_square(score), score.count);
+    std::string skipped;
+    for (const auto& [stage, robust] : score.stages) {
+      if (!attack::is_possible(stage, num_classes)) skipped += (skipped.empty() ? "" : " ") + stage;
+    }
+    if (!skipped.empty()) labels[kSkippedStages] = skipped;
   }
   if (name == "apgd-dlr" || name == "apgd-t" || name == "auto-attack") {
-    labels["flag_zero_gradients"] = score.num_zero_gradients > 0;
+    labels[kFlagZeroGradients] = score.num_zero_gradients > 0;
   }
   add("clean_accuracy", score.clean_top1);
   add("clean_accuracy_top5", score.clean_top5);
   add("robust_accuracy", score.robust_top1);
   add("robust_accuracy_top5", score.robust_top5);
   for (const auto& [stage, robust] : score.stages) {
-    add("robust_accuracy_after", robust, {{"stage", stage}});
+    add("robust_accuracy_after", robust,
+        {{"stage", stage}, {"skipped", !attack::is_possible(stage, num_classes)}});
   }
   records.push_back({"attack_seconds", score.seconds, score.count, labels});
   add_blocks({&score}, labels, set, records);
@@ -128,6 +137,7 @@ void add_case(const AttackPlan& plan,
 
 std::vector<Record> attack_records(const AttackPlan& plan,
                                    const std::vector<AttackScore>& scores,
+                                   int64_t num_classes,
                                    const Labels& labels,
                                    const tasks::EvalSet& set) {
   std::vector<Record> records;
@@ -136,7 +146,7 @@ std::vector<Record> attack_records(const AttackPlan& plan,
   for (size_t i = 0; i < scores.size(); ++i) {
     const AttackCase& each = plan.cases[i];
     if (scores[i].count == 0) continue;
-    add_case(plan, each, scores[i], set, records);
+    add_case(plan, each, scores[i], num_classes, set, records);
     if (std::find(kIndividual.begin(), kIndividual.end(), each.attack.name()) !=
         kIndividual.end()) {
       individual[{each.eps, each.gradient_through_metric}].push_back(&scores[i]);

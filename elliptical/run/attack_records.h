@@ -11,10 +11,11 @@
 
 namespace elliptical::run {
 
-/// `scores`: one a case, in the order of the plan. `labels` join those of the cases. The set says
-/// which parts of its pictures are recorded apart.
+/// `scores`: one a case, in the order of the plan, of a model of so many classes. `labels` join
+/// those of the cases. The set says which parts of its pictures are recorded apart.
 std::vector<Record> attack_records(const AttackPlan& plan,
                                    const std::vector<AttackScore>& scores,
+                                   int64_t num_classes,
                                    const Labels& labels,
                                    const tasks::EvalSet& set);
 

@@ -10,31 +10,21 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
-#include <vector>
 
+#include "elliptical/base/checkpoint_folder.h"
 #include "elliptical/run/tensor_files.h"
 
 namespace elliptical::run {
 
 namespace fs = std::filesystem;
 
-/// What people are told on the way, one line each.
-using Notice = std::function<void(const std::string&)>;
-
-/// What state.json says.
-struct CheckpointState {
-  int64_t step = 0;  ///< updates done
-  int64_t seed = 0;
-  bool evaluated = false;                   ///< the evaluation due at this step is in the records
-  std::string config;                       ///< the effective configuration it was trained with
-  std::map<std::string, std::string> data;  ///< Task::data_fingerprint
-  std::string program;                      ///< name and version
-  std::string origin;                       ///< of a fork: "RUN step N"; else empty
-};
+// Readers of these names need not know in which room they are declared.
+using elliptical::checkpoint_steps;
+using elliptical::CheckpointState;
+using elliptical::Notice;
 
 struct Checkpoint {
   CheckpointState state;
@@ -59,9 +49,6 @@ void mark_evaluated(const fs::path& checkpoints, int64_t step);
 
 /// Reads and verifies one. Throws DataError: file and what is wrong with it.
 Checkpoint read_checkpoint(const fs::path& folder, CheckpointPart part);
-
-/// Steps that have a folder (or anything else) of that name, ascending.
-std::vector<int64_t> checkpoint_steps(const fs::path& checkpoints);
 
 /// The newest that verifies; `notice` hears which ones do not, and why. None: there is no
 /// checkpoint at all. Throws RunError when there are some and each is damaged.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <map>
 
 #include "elliptical/base/config.h"
@@ -181,7 +182,7 @@ std::optional<double> measured_metric_mean(const std::vector<Record>& records, i
       const auto label = record.labels.find(name);
       return label != record.labels.end() && label->second == wanted;
     };
-    if (record.metric == "metric_mean" && has("step", step) &&
+    if (record.metric == "metric_mean" && std::isfinite(record.value) && has("step", step) &&
         !has("source", std::string("eval"))) {
       value = record.value;
     }

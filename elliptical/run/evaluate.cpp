@@ -33,6 +33,7 @@ Labels run_labels(const RunPaths& paths,
                 {"seed", options.seed},
                 {"source", source},
                 {"step", step}};
+  if (options.smoke.value_or(false)) labels["smoke"] = true;
   if (options.train.eval_weights != Weights::kTrained) {
     labels["eval_weights"] = std::string(to_string(options.train.eval_weights));
   }

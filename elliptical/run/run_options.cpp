@@ -101,6 +101,7 @@ RunOptions::RunOptions(const std::vector<OptionsEntry>& tasks) : task(tasks, tas
 void RunOptions::visit(FieldList& fields) {
   fields.add("name", name, "what tables call runs of this kind; empty: the attention's name");
   fields.add("seed", seed, "of initial weights, batches and dropout", any_seed());
+  fields.add("smoke", smoke, "shrunk by --smoke: its numbers mean nothing; absent: no");
   fields.add_group("task", task);
   fields.add_group("train", train);
   fields.add_group("optimizer", optimizer);
@@ -141,6 +142,7 @@ void check(const TrainOptions& options) {
 }
 
 void shrink(RunOptions& options) {
+  options.smoke = true;
   TrainOptions& train = options.train;
   train.steps = std::min<int64_t>(train.steps, 4);
   train.log_interval = 1;

@@ -76,6 +76,7 @@ struct RunOptions {
 
   std::string name;  ///< what tables call runs of this kind; empty: the attention's name
   int64_t seed = 1111;
+  std::optional<bool> smoke;  ///< shrunk by --smoke: numbers mean nothing; absent: no
   ChosenOptions task;
   TrainOptions train;
   OptimizerOptions optimizer;
@@ -98,7 +99,8 @@ double learning_rate(const OptimizerOptions& optimizer,
 /// Throws ConfigError when the options contradict each other.
 void check(const TrainOptions& options);
 
-/// Shrinks training to something that ends within seconds; the task shrinks its own options.
+/// Shrinks training to something that ends within seconds, and says so; the task shrinks its own
+/// options.
 void shrink(RunOptions& options);
 
 }  // namespace elliptical::run

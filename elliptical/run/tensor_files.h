@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "elliptical/base/checkpoint_folder.h"
+
 namespace torch::nn {
 class Module;
 }
@@ -22,12 +24,6 @@ using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 
 /// Parameters, then buffers, in the order the model lists them; tied ones once.
 NamedTensors named_tensors(const torch::nn::Module& model);
-
-/// Checksum and length of a file that was written.
-struct WrittenFile {
-  std::string sha256;
-  int64_t num_bytes = 0;
-};
 
 /// Writes and syncs; not atomic by itself.
 WrittenFile write_tensors(const std::filesystem::path& path,

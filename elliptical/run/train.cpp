@@ -135,7 +135,7 @@ void Trainer::restore() {
 }
 
 void Trainer::note_best(const Record& record) {
-  if (record.metric != options_.train.best_metric) return;
+  if (record.metric != options_.train.best_metric || !std::isfinite(record.value)) return;
   const bool lower = options_.train.best_order == MetricOrder::kLowest;
   if (best_value_ && !(lower ? record.value < *best_value_ : record.value > *best_value_)) return;
   best_value_ = record.value;
@@ -276,7 +276,8 @@ void Trainer::save(bool pending) {
 void Trainer::save_first(int64_t step, const std::string& origin) {
   step_ = step;
   origin_ = origin;
-  save(false);
+  // One that starts at its last step is not trained, but measured.
+  save(/*pending=*/step > 0 && step == options_.train.steps);
 }
 
 /// Whether it is saved. A failure ends training or not, as the configuration has it.

@@ -137,7 +137,9 @@ void ClassifyImageTask::build(int64_t num_classes, uint64_t seed, TaskUse use) {
       throw ConfigError(
           "teacher: the model must have a second head, model.distilled = true of vit, has none");
     }
-    teacher_ = std::make_unique<Teacher>(options_.teacher, num_classes);
+    teacher_ =
+        std::make_unique<Teacher>(options_.teacher, num_classes,
+                                  [this](const std::string& line) { notices_.push_back(line); });
   }
 }
 

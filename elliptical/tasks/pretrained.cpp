@@ -3,8 +3,6 @@
 
 #include <torch/torch.h>
 
-#include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 
@@ -18,6 +16,8 @@ namespace elliptical::tasks {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr const char* kCheckpoints = "checkpoints";
 
 std::map<std::string, at::Tensor> read_safetensors(const fs::path& path) {
   const SafetensorsFile file(path);
@@ -57,25 +57,25 @@ std::map<std::string, at::Tensor> read_packed(const fs::path& folder) {
   return weights;
 }
 
-/// The weights of the newest checkpoint of a run.
-fs::path newest_weights(const fs::path& run) {
-  int64_t newest = -1;
-  for (const fs::directory_entry& entry : fs::directory_iterator(run / "checkpoints")) {
-    const std::string name = entry.path().filename().string();
-    int64_t step = -1;
-    if (std::sscanf(name.c_str(), "step-%ld", &step) == 1 &&
-        name == "step-" + std::to_string(step)) {
-      newest = std::max(newest, step);
-    }
-  }
-  if (newest < 0) {
+/// Of the newest checkpoint of a run that is whole.
+std::map<std::string, at::Tensor> read_run(const fs::path& run, const Notice& notice) {
+  const fs::path checkpoints = run / kCheckpoints;
+  std::map<std::string, at::Tensor> weights;
+  const auto read = [&](const CheckpointFolder& checkpoint) {
+    weights = read_safetensors(checkpoint.checked_file(kModelFile));
+  };
+  if (newest_usable(checkpoints, read, notice)) return weights;
+  const std::vector<int64_t> steps = checkpoint_steps(checkpoints);
+  if (steps.empty()) {
     throw DataError(run.string() + ": must have a checkpoint to read weights from, has none");
   }
-  return run / "checkpoints" / ("step-" + std::to_string(newest)) / "model.safetensors";
+  throw DataError(run.string() + ": must have a whole checkpoint to read weights from, " +
+                  (steps.size() == 1 ? "its only one is"
+                                     : "each of its " + std::to_string(steps.size()) + " is") +
+                  " damaged (train it again, or give a safetensors file)");
 }
 
 fs::path locate(const std::string& place) {
-  if (fs::is_directory(fs::path(place) / "checkpoints")) return newest_weights(place);
   if (fs::exists(place)) return place;
   if (place.find('/') == std::string::npos) {
     for (const fs::path& folder : data::folder_places(place)) {
@@ -91,9 +91,10 @@ fs::path locate(const std::string& place) {
 
 }  // namespace
 
-std::map<std::string, at::Tensor> read_weights(const std::string& place) {
+std::map<std::string, at::Tensor> read_weights(const std::string& place, const Notice& notice) {
   const fs::path path = locate(place);
   if (!fs::is_directory(path)) return read_safetensors(path);
+  if (fs::is_directory(path / kCheckpoints)) return read_run(path, notice);
   if (!data::is_packed_weights(path)) {
     throw DataError(path.string() +
                     ": a folder of weights must hold index.tsv, holds none (give the safetensors "
@@ -103,7 +104,12 @@ std::map<std::string, at::Tensor> read_weights(const std::string& place) {
 }
 
 std::vector<std::string> load_pretrained(models::ImageModel& model, const std::string& place) {
-  return models::load_weights(model, read_weights(place), place);
+  std::vector<std::string> notices;
+  const auto weights =
+      read_weights(place, [&](const std::string& line) { notices.push_back(line); });
+  const std::vector<std::string> fitted = models::load_weights(model, weights, place);
+  notices.insert(notices.end(), fitted.begin(), fitted.end());
+  return notices;
 }
 
 }  // namespace elliptical::tasks

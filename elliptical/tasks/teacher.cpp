@@ -78,7 +78,8 @@ void TeacherOptions::visit(FieldList& fields) {
   fields.add_group("model", model);
 }
 
-Teacher::Teacher(const TeacherOptions& options, int64_t num_classes) : options_(options) {
+Teacher::Teacher(const TeacherOptions& options, int64_t num_classes, const Notice& notice)
+    : options_(options) {
   ChosenOptions chosen = options.model;
   ImageDataOptions data;
   if (options.weights.empty()) {
@@ -92,7 +93,7 @@ Teacher::Teacher(const TeacherOptions& options, int64_t num_classes) : options_(
     data = run.data;
   }
   const std::string& source = options.weights;
-  const auto weights = read_weights(source);  // first of all: are they there?
+  const auto weights = read_weights(source, notice);  // first of all: are they there?
   const data::PixelStatistics statistics = data.statistics();
   mean_ = channel_tensor(statistics.mean);
   std_ = channel_tensor(statistics.std);

@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 
+#include "elliptical/base/checkpoint_folder.h"
 #include "elliptical/base/options.h"
 #include "elliptical/models/image_model.h"
 
@@ -36,8 +37,8 @@ struct TeacherOptions {
 class Teacher {
  public:
   /// Throws ConfigError unless it has these classes, DataError when its weights can not be read.
-  /// `kind` is not kNone.
-  Teacher(const TeacherOptions& options, int64_t num_classes);
+  /// `kind` is not kNone. `notice` hears which checkpoints of a run are damaged.
+  Teacher(const TeacherOptions& options, int64_t num_classes, const Notice& notice);
 
   /// logits (B, K) of the second head, pixels (B, 3, S, S) in [0, 1] -> scalar.
   at::Tensor loss(const at::Tensor& logits, const at::Tensor& pixels) const;

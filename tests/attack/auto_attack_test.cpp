@@ -85,6 +85,10 @@ TEST(AutoAttack, NoticesFewClasses) {
   ASSERT_EQ(findings.stages.size(), 4);
   EXPECT_TRUE(at::equal(findings.stages[0].robust, findings.stages[1].robust))
       << "apgd-t is left out";
+  EXPECT_FALSE(is_possible("apgd-t", 3));
+  EXPECT_TRUE(is_possible("apgd-t", 4));
+  EXPECT_FALSE(is_possible("apgd-dlr", 2));
+  EXPECT_TRUE(is_possible("apgd-dlr", 3) && is_possible("square", 2));
   EXPECT_TRUE(noticed_on(net, data, {"apgd_t.num_targets=9"}).has_few_classes);
 }
 

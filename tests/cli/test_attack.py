@@ -1,8 +1,11 @@
 """`elliptical attack`: what can go wrong before a picture is touched."""
 
+import json
+
 import pytest
 
 import runs
+import vision_runs
 
 
 @pytest.fixture(scope="module")
@@ -50,3 +53,45 @@ def test_attacks_are_listed(elliptical):
     assert result.returncode == 0
     names = [line.split(",")[0] for line in result.stdout.splitlines()[1:]]
     assert names == "apgd-ce apgd-dlr apgd-t auto-attack fab-t fgsm pgd spsa square".split()
+
+
+AUTO_ATTACK = ["--attack", "auto-attack", "--eps", "2/255", "--set", "auto-attack.apgd.steps=2", "--set", "auto-attack.apgd_t.steps=2"]
+AUTO_ATTACK += ["--set", "auto-attack.fab.steps=2", "--set", "auto-attack.square.queries=5"]
+
+
+def test_a2_a_skipped_stage_is_no_stage_that_ran(elliptical, tmp_path):
+    """Three classes: apgd-t can not be done, which the screen, the records and the report say."""
+    for split in ("train", "val"):
+        vision_runs.write_pictures(tmp_path / "three" / split, ["a", "b", "c"], per_class=4)
+    run = tmp_path / "run"
+    runs.check(vision_runs.train_command(run, train__steps=1, task__data__name=tmp_path / "three"))
+    command = vision_runs.attack_command(run, *AUTO_ATTACK)
+    attacked = runs.check(command)
+    name = "auto-attack, eps 2/255, apgd.steps=2 apgd_t.steps=2 fab.steps=2 square.queries=5"
+    skipped = "apgd-t was skipped, the model has too few classes for it: skipped_stages (the other attacks are all there is)"
+    assert f"{name}: accuracy may be too high, {skipped}" in attacked.stderr.splitlines()
+    records = json.loads(attacked.stdout)
+    stages = {r["stage"]: r["skipped"] for r in records if r["metric"] == "robust_accuracy_after"}
+    assert stages == {"apgd-ce": False, "apgd-t": True, "fab-t": False, "square": False}
+    (robust,) = [r for r in records if r["metric"] == "robust_accuracy"]
+    assert robust["skipped_stages"] == "apgd-t" and robust["flag_few_classes"] is True
+    table = runs.check([*command, "--format", "table"]).stdout.splitlines()
+    assert "skipped" in table[0].split()
+    (row,) = [line for line in table if " apgd-t" in line]
+    assert "true" in row.split()
+    result = elliptical("report", run, "-o", tmp_path / "report.html")
+    assert result.returncode == 0
+    assert f"accuracy under {name} may be too high, {skipped}" in (tmp_path / "report.html").read_text()
+
+
+def test_a2_a_model_that_draws_is_doubted(tmp_path):
+    run = tmp_path / "run"
+    runs.check(vision_runs.train_command(run, train__steps=1, **{"task__model__attention__metric__estimator": "random"}))
+    attacked = runs.check(vision_runs.attack_command(run, *AUTO_ATTACK, "--max-pictures", "4"))
+    (line,) = [line for line in attacked.stderr.splitlines() if "flag_randomised" in line]
+    assert line.endswith(
+        ": accuracy may be too high, its answers differ between passes over the same picture: flag_randomised "
+        "(attack it with --attack auto-attack --set auto-attack.version=rand)"
+    )
+    again = ["--attack", "auto-attack", "--eps", "2/255", "--set", "auto-attack.version=rand", "--set", "auto-attack.apgd.steps=2"]
+    assert "flag_randomised" not in runs.check(vision_runs.attack_command(run, *again, "--max-pictures", "4")).stderr

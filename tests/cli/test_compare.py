@@ -244,7 +244,8 @@ def test_runs_made_by_hand(whole, tmp_path):
         (mine / name / "records.jsonl").write_text("\n".join(records) + "\n")
     result = check([PROGRAM, "compare", "--run", mine])
     assert "Perplexity on small-language (valid)" in result.stdout
-    assert "Nothing can be said with one seed" in result.stdout
+    assert "Nothing can be said with one seed about differences" in result.stdout
+    assert " against " not in result.stdout and "95 %" not in result.stdout
     assert "matched constant: is missing, without it a gain may be that of a temperature" in result.stdout
     assert "null twin" not in result.stdout  # one seed has no interval that it could question
 
@@ -258,6 +259,43 @@ def test_table_for_people_and_csv(whole):
     assert f"The runs are in {folder}. Try next:" in text
     lines = check([PROGRAM, "compare", "--run", folder, "--format", "csv"]).stdout.splitlines()
     assert len(lines) == 1 + 4 * len(MEASURES)
+
+
+def test_smoke_runs_carry_a_banner_and_no_claims(tmp_path):
+    banner = "These are smoke runs, shrunk by --smoke to end within seconds: their numbers mean nothing."
+    command = [PROGRAM, "compare", ROOT / "recipes" / "lm" / "two-core-elliptical.toml", "--run", tmp_path / "runs"]
+    command += ["--smoke", "--seeds", "2", "--controls", "matched constant", "--threads", "1", "--set", "task.data.name=small-language"]
+    text = check(command).stdout
+    assert text.startswith(banner + "\n\nPerplexity on small-language")
+    assert text.count(banner) == 2  # above the tables and in words
+    for claim in ("better than", "worse than", "equals", "noise ("):
+        assert claim not in text
+    table = json.loads(check([*command, "--format", "json"]).stdout)
+    assert table["smoke"] is True and table["words"] == [banner]
+    assert {column["margin"] for column in table["columns"]} == {0.05}
+    csv = check([*command, "--format", "csv"])
+    assert csv.stderr.splitlines()[-1] == banner and banner not in csv.stdout
+
+
+def test_verdicts_are_those_of_the_intervals(whole):
+    """Nothing is outside the noise that lies within the margin of equivalence."""
+    _, result = whole
+    table = json.loads(result.stdout)
+    assert table["smoke"] is False
+    for method in table["methods"]:
+        for cell in method["measures"].values():
+            for difference in (cell["to_reference"], cell["to_matched"]):
+                if difference is None:
+                    continue
+                low, high = difference["interval"]
+                verdict = (
+                    "equal" if -0.05 <= low and high <= 0.05
+                    else "within the noise" if low <= 0 <= high
+                    else "too small to matter" if abs(difference["percent"]) <= 0.05
+                    else "outside the noise"
+                )
+                assert difference["verdict"] == verdict
+                assert difference["outside_noise"] == (verdict == "outside the noise")
 
 
 @pytest.mark.parametrize(

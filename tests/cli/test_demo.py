@@ -23,7 +23,10 @@ def test_compares_and_reports(first):
         # --smoke is of the built-in language, and runs on other data have a folder of their own.
         run = folder / "runs-small-language" / (name.replace(" ", "-") + "-seed-1")
         assert {line["name"] for line in read_lines(run, "records.jsonl")} == {name}
-    assert "Nothing can be said with one seed" in result.stdout
+    assert result.stdout.count("Nothing can be said with one seed about differences") == 2
+    assert result.stdout.count("their numbers mean nothing.\n\n") == 2
+    for claim in ("better than", "worse than", "equals", " against ", "noise"):
+        assert claim not in result.stdout
     assert f"Open {folder}/report.html and {folder}/report-pictures.html in a browser" in result.stdout
     for name in ("report.html", "report-pictures.html"):
         page = (folder / name).read_text()

@@ -1,9 +1,11 @@
 """train, resume, fork, eval and config as a user meets them. Fault IDs: C3, C8, C9, C11, C12, R3, S5."""
 
 import csv
+import hashlib
 import io
 import json
 import os
+import shutil
 import signal
 import struct
 import subprocess
@@ -28,6 +30,7 @@ from runs import (
     weights,
 )
 
+SMOKE = "These are smoke runs, shrunk by --smoke to end within seconds: their numbers mean nothing."
 RECIPES = sorted(path.relative_to(ROOT) for path in (ROOT / "recipes").rglob("*.toml"))
 
 
@@ -169,6 +172,99 @@ def test_c11_changed_configuration_is_refused_and_fork_allows_it(finished, tmp_p
     assert [step for step, _ in losses(forked)] == [5, 6]
 
 
+def test_fork_beyond_the_last_step_is_refused(finished, tmp_path):
+    target = tmp_path / "f"
+    line = one_line(call([PROGRAM, "fork", finished, "--run", target, "--set", "train.steps=3"]), 2)
+    assert line == (
+        "elliptical: fork: train.steps must be at least 4, the step that it starts from, is 3 (--set train.steps=N, an earlier "
+        "checkpoint with --step, there are 2, 4, or --restart)"
+    )
+    assert not target.exists()
+    check([PROGRAM, "fork", finished, "--run", target, "--set", "train.steps=3", "--step", "2"])
+    assert steps(target) == [2, 3] and {record["step"] for record in records(target)} == {3}
+    line = one_line(call([PROGRAM, "fork", finished, "--run", target, "--set", "train.steps=8"]), 1)
+    assert f"{target}: must be new, holds a run already" in line
+
+
+def test_fork_at_the_last_step_measures_the_weights(finished, tmp_path):
+    """Softmax weights with a metric, without training: what docs/vision.md calls a switch."""
+    target = tmp_path / "switched"
+    result = check([PROGRAM, "fork", finished, "--run", target, "--set", "task.model.attention.name=softmax"])
+    (measured,) = [r for r in records(target) if r["metric"] == "perplexity"]
+    assert (measured["step"], measured["attention"]) == (4, "softmax")
+    assert "perplexity" in result.stdout and losses(target) == [] and steps(target) == [4]
+    assert weights(target)[0] == weights(finished)[0]
+
+
+def test_no_steps_are_said(tmp_path):
+    result = check(train_command(tmp_path / "run", train__steps=0))
+    assert result.stderr.splitlines()[-1] == (
+        f"{tmp_path}/run: holds its first weights, nothing was trained or measured (measure them: elliptical eval {tmp_path}/run)"
+    )
+
+
+@pytest.mark.parametrize("command", [["eval"], ["generate"], ["attack", "--attack", "pgd", "--eps", "0.1"], ["fork", "--run", "x"]], ids=lambda c: c[0])
+def test_a_step_without_checkpoint_is_told_with_those_there_are(finished, tmp_path, command):
+    name, *arguments = command
+    line = one_line(call([PROGRAM, name, finished, *arguments, "--step", "3"], cwd=tmp_path), 1)
+    assert line == f"elliptical: {finished}: --step must be one of its checkpoints, 2, 4, got 3"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def diverged(finished, tmp_path):
+    """A run whose weights are finite and whose perplexity is not."""
+    run = copy_run(finished, tmp_path / "diverged")
+    shutil.rmtree(run / "checkpoints" / "step-2")
+    folder = run / "checkpoints" / "step-4"
+    model = bytearray((folder / "model.safetensors").read_bytes())
+    (length,) = struct.unpack("<Q", model[:8])
+    header = json.loads(bytes(model[8 : 8 + length]))
+    for name, entry in header.items():
+        if name != "__metadata__" and entry["dtype"] == "F32":
+            begin, end = (8 + length + offset for offset in entry["data_offsets"])
+            values = memoryview(model)[begin:end].cast("f")
+            for i, value in enumerate(values):
+                values[i] = value * 1e6
+            values.release()
+    (folder / "model.safetensors").write_bytes(model)
+    state = json.loads((folder / "state.json").read_text())
+    state["files"]["model.safetensors"]["sha256"] = hashlib.sha256(model).hexdigest()
+    state["evaluated"] = False
+    del state["checksum"]
+    text = json.dumps(state, separators=(",", ":"), ensure_ascii=False)
+    state["checksum"] = hashlib.sha256(text.encode()).hexdigest()
+    (folder / "state.json").write_text(json.dumps(state))
+    (run / "records.jsonl").unlink()
+    return run
+
+
+def test_n1_a_diverged_run_ends_with_a_sentence(diverged):
+    message = (
+        f"elliptical: {diverged}: what is measured must be finite, perplexity is inf (recorded as it is; the training has diverged: "
+        "train it again with a lower optimizer.learning_rate or optimizer.clip_norm)"
+    )
+    resumed = call(resume_command(diverged))
+    assert one_line(resumed, 1) == message and "perplexity" in resumed.stdout
+    measured = call([PROGRAM, "eval", diverged, "--split", "test", "--format", "json"])
+    assert one_line(measured, 1) == message
+    (printed,) = [r for r in json.loads(measured.stdout) if r["metric"] == "perplexity"]
+    (recorded,) = [r for r in records(diverged) if r["metric"] == "perplexity" and r["split"] == "test"]
+    assert printed["value"] == recorded["value"] == "inf"
+    assert one_line(call(resume_command(diverged)), 1) == message
+
+
+def test_n1_a_comparison_with_a_diverged_run_fails(finished, diverged, tmp_path):
+    folder = tmp_path / "both"
+    for source, name in ((finished, "good"), (diverged, "bad")):
+        run = copy_run(source, folder / name)
+        (run / "config.toml").write_text((run / "config.toml").read_text().replace('name = ""', f'name = "{name}"', 1))
+    call(resume_command(folder / "bad"))
+    result = call([PROGRAM, "compare", "--run", folder])
+    assert one_line(result, 1).startswith("elliptical: compare: what is measured must be finite, some of it is not and is left out")
+    assert f"{folder}/bad: perplexity must be finite, is not" in result.stdout
+
+
 def test_fork_of_another_shape_is_refused(finished, tmp_path):
     command = [PROGRAM, "fork", finished, "--run", tmp_path / "f", "--set", "task.model.num_layers=3"]
     line = one_line(call(command), 1)
@@ -227,7 +323,6 @@ def test_eval_dump_is_a_safetensors_file(finished, tmp_path):
 
 def test_eval_mistakes(finished, tmp_path):
     assert "split" in one_line(call([PROGRAM, "eval", finished, "--split", "tset"]), 2)
-    assert "step-3" in one_line(call([PROGRAM, "eval", finished, "--step", "3"]), 1)
     assert "there is no such folder" in one_line(call([PROGRAM, "eval", tmp_path / "none"]), 1)
 
 
@@ -269,6 +364,8 @@ def test_small_recipes_of_densities_have_the_count_of_the_backbone(attention):
 def test_every_recipe_runs_when_shrunk(recipe, tmp_path):
     result = check([PROGRAM, "train", ROOT / recipe, "--run", tmp_path / "run", "--smoke"])
     assert "perplexity" in result.stdout or "accuracy" in result.stdout
+    assert result.stderr.splitlines()[-1] == SMOKE
+    assert all(record["smoke"] is True for record in records(tmp_path / "run"))
 
 
 @pytest.mark.parametrize("what", ["attention", "corruptions", "data", "models", "tasks"])

@@ -168,8 +168,10 @@ TEST(Rvt, RefusesWhatMakesNoSense) {
   EXPECT_EQ(refusal({"num_heads=[2]"}),
             "model: dims, num_layers and num_heads must have one number for each stage, got 2, 2 "
             "and 1");
-  EXPECT_EQ(refusal({"num_layers=[2,0]"}),
-            "model: dims, num_layers and num_heads must be at least 1, got 16, 0 and 4 in stage 1");
+  EXPECT_EQ(
+      refusal({"num_layers=[2,0]"}),
+      "--set num_layers=[2,0]: num_layers: each element must be a whole number in [1, 1000], got "
+      "0");
   EXPECT_EQ(refusal({"dims=[8,12]"}), "model: dims must grow by whole factors, got 12 after 8");
   EXPECT_EQ(refusal({"image_size=14"}),
             "model: image_size must be at least 15 for the stem, got 14");

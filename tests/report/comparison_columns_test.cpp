@@ -198,7 +198,7 @@ TEST(ComparisonColumns, A2WhatAnAttackDoubtsIsToldBesideItsNumber) {
   EXPECT_EQ(comparison.problems,
             Lines({"runs/other-seed-1: accuracy under auto-attack, eps 1/255 may be too high, its "
                    "answers differ between passes over the same picture: flag_randomised "
-                   "(docs/attacks.md says what helps)"}));
+                   "(attack it with --attack auto-attack --set auto-attack.version=rand)"}));
 }
 
 TEST(ComparisonColumns, CommandsThatMeasure) {

@@ -106,10 +106,62 @@ TEST(Comparison, OneSeedHasNoInterval) {
   EXPECT_FALSE(row_of(comparison, "elliptical").cells[0]->to_reference->interval);
   EXPECT_FALSE(row_of(comparison, "elliptical").cells[0]->deviation_percent);
   EXPECT_FALSE(comparison.columns[0].noise_percent);
+  EXPECT_FALSE(comparison.has_intervals());
+  EXPECT_EQ(in_words(comparison),
+            Lines({"Nothing can be said with one seed about differences: two trainings of the same "
+                   "model differ as well (--seeds 3 or more)."}));
+}
+
+/// A difference of that size with that interval.
+Verdict verdict(double percent, double low, double high, const Quantity& quantity = kPerplexity) {
+  return verdict_of({.percent = percent, .num_seeds = 3, .interval = Interval{low, high}},
+                    quantity);
+}
+
+TEST(Verdict, NothingIsOutsideTheNoiseThatCanNotMatter) {
+  for (const Quantity* quantity : {&kPerplexity, &kAccuracy, &kCorruptionError}) {
+    EXPECT_EQ(quantity->margin, 0.05);
+    EXPECT_EQ(verdict(0.001, 0.0005, 0.0015, *quantity), Verdict::kEqual);
+    EXPECT_EQ(verdict(-0.03, -0.05, 0.05, *quantity), Verdict::kEqual);
+    EXPECT_EQ(verdict(0.04, 0.01, 0.07, *quantity), Verdict::kSmall);
+    EXPECT_EQ(verdict(-0.06, -0.09, -0.03, *quantity), Verdict::kOutside);
+    EXPECT_EQ(verdict(0.06, -0.03, 0.15, *quantity), Verdict::kWithin);
+    EXPECT_EQ(verdict(0.0, -0.06, 0.06, *quantity), Verdict::kWithin);
+    EXPECT_EQ(verdict_of({.percent = 5}, *quantity), Verdict::kOneSeed);
+  }
+}
+
+TEST(InWords, EqualIsWhatLiesWithinTheMargin) {
+  // Trainings so short that their noise is next to nothing: each difference excludes zero.
+  const Comparison comparison =
+      compare_runs(make_runs({{"elliptical", {4.0001, 4.1001, 3.9001}},
+                              {"matched constant", {4.00005, 4.10005, 3.90005}},
+                              {"null twin", {4.00002, 4.10002, 3.90002}},
+                              {"softmax", {4.0, 4.1, 3.9}}}));
+  const Difference& difference = *row_of(comparison, "elliptical").cells[0]->to_reference;
+  ASSERT_TRUE(difference.interval->excludes_zero());
   const Lines words = in_words(comparison);
-  EXPECT_TRUE(has_line({words.front()}, {"Nothing can be said with one seed"}));
-  EXPECT_TRUE(has_line(words, {"elliptical is 9.52 % better than softmax on clean text (one "
-                               "seed)."}));
+  EXPECT_TRUE(has_line(
+      words, {"elliptical equals softmax on clean text to 0.05 % (", " to +0.01 %, 3 seeds)."}));
+  EXPECT_TRUE(has_line(words, {"Controls that make no difference that matters against softmax on "
+                               "clean text: matched constant."}));
+  for (const std::string& line : words) {
+    EXPECT_EQ(line.find("outside the noise"), line.npos) << line;
+  }
+}
+
+TEST(InWords, OfSmokeRunsThereIsABannerOnly) {
+  std::vector<RunData> runs = make_runs(kMethods);
+  EXPECT_FALSE(compare_runs(runs).is_smoke);
+  runs[1].records[0].labels["smoke"] = true;
+  EXPECT_TRUE(compare_runs(runs).is_smoke) << "a record says so";
+  runs = make_runs(kMethods);
+  runs[1].config = "smoke = true\n" + runs[1].config;
+  const Comparison comparison = compare_runs(runs);
+  EXPECT_TRUE(comparison.is_smoke) << "the configuration says so";
+  EXPECT_EQ(in_words(comparison),
+            Lines({"These are smoke runs, shrunk by --smoke to end within seconds: their numbers "
+                   "mean nothing."}));
 }
 
 TEST(Comparison, SwappedTextWholeAndSplit) {
@@ -275,6 +327,8 @@ TEST(Comparison, PerplexityThatIsNotFinite) {
   EXPECT_EQ(row_of(comparison, "elliptical").cells[0]->to_reference->num_seeds, 2);
   EXPECT_TRUE(
       has_line(comparison.problems, {"runs/elliptical-seed-1: perplexity must be finite, is not"}));
+  EXPECT_TRUE(comparison.has_non_finite);
+  EXPECT_FALSE(compare_runs(make_runs(kMethods)).has_non_finite);
 }
 
 TEST(InWords, MethodsControlsAndTheFloor) {

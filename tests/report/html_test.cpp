@@ -54,11 +54,57 @@ TEST(Report, CarriesTheLicences) {
   EXPECT_NE(report_of({}).find(web_files().licences), std::string::npos);
 }
 
-TEST(Report, WithoutRunsSaysWhatToDo) {
-  const std::string page = report_of({}, {"runs: has no run"});
-  EXPECT_NE(page.find("elliptical train recipes/smoke/lm.toml --run runs/first"), page.npos);
-  EXPECT_NE(page.find("<li>runs: has no run</li>"), page.npos);
-  EXPECT_TRUE(data_of(page)["charts"].empty());
+TEST(Report, OneSeedHasNumbersAndNoDifferences) {
+  std::vector<RunData> runs = {test::run_data({.name = "softmax"}),
+                               test::run_data({.name = "other", .clean = 4.1})};
+  const std::string page = report_of(runs);
+  EXPECT_NE(page.find("One seed can not tell differences."), page.npos);
+  EXPECT_NE(page.find("Nothing can be said with one seed about differences"), page.npos);
+  EXPECT_EQ(page.find("difference, %"), page.npos);
+  EXPECT_FALSE(data_of(page)["charts"].contains("difference-0"));
+  for (const int64_t seed : {2, 3}) {
+    runs.push_back(test::run_data({.name = "softmax", .seed = seed}));
+    runs.push_back(test::run_data({.name = "other", .seed = seed, .clean = 4.1}));
+  }
+  const std::string more = report_of(runs);
+  EXPECT_NE(more.find("difference, %"), page.npos);
+  EXPECT_NE(more.find("within 0.05&thinsp;%, the smallest difference that can matter"), more.npos);
+  EXPECT_TRUE(data_of(more)["charts"].contains("difference-0"));
+}
+
+TEST(Report, EqualIsMarkedAsSuch) {
+  std::vector<RunData> runs;
+  for (const int64_t seed : {1, 2, 3}) {
+    runs.push_back(test::run_data({.name = "softmax", .seed = seed}));
+    runs.push_back(test::run_data({.name = "other", .seed = seed, .clean = 4.0001}));
+  }
+  const std::string page = report_of(runs);
+  EXPECT_NE(page.find("<span class=\"noise\">= +0.01"), page.npos);
+  EXPECT_EQ(page.find("<span class=\"worse\">&#9654;"), page.npos);
+}
+
+TEST(Report, SmokeRunsCarryABanner) {
+  RunData run = test::run_data({});
+  const std::string banner = std::string("<b>") + kSmokeBanner + "</b>";
+  EXPECT_EQ(report_of({run}).find(banner), std::string::npos);
+  run.config = "smoke = true\n" + run.config;
+  EXPECT_NE(report_of({run}).find(banner), std::string::npos);
+}
+
+TEST(Report, A2NamesWhatAnAttackDoubtsOnce) {
+  // One method alone has no column, two have one: either way it is named once.
+  for (const bool has_other : {false, true}) {
+    std::vector<RunData> runs = {test::picture_run("softmax", 1, 70, 40)};
+    if (has_other) runs.push_back(test::picture_run("other", 1, 70, 40));
+    for (RunData& run : runs) {
+      test::add_attack(run, "auto-attack", 2.0 / 255, 30,
+                       {{"skipped_stages", std::string("apgd-t")}});
+    }
+    EXPECT_EQ(count(report_of(runs),
+                    "<li>runs/softmax-seed-1: accuracy under auto-attack, eps 2/255 may be too "
+                    "high, apgd-t was skipped, the model has too few classes for it"),
+              1U);
+  }
 }
 
 TEST(Report, LossesThatAreNoNumbersAreCounted) {

@@ -121,6 +121,13 @@ TEST_F(RunDataTest, FoldersWithoutRuns) {
                                         ": must be a folder with runs, has none (train one: "}));
   EXPECT_TRUE(has_line(found.problems, {(path() / "absent").string() +
                                         ": must be a folder with runs, there is no such folder"}));
+  EXPECT_EQ(found.folders_without_runs, found.problems);
+  // What is wrong with a run is not that there is none.
+  fs::create_directories(path() / "broken");
+  folder_.write("broken/config.toml", "seed = = 1\n");
+  const RunCollection broken = read_runs({path() / "broken"});
+  EXPECT_EQ(broken.problems.size(), 1U);
+  EXPECT_TRUE(broken.folders_without_runs.empty());
 }
 
 // A process may die, or a reader come, between any two bytes.

@@ -97,11 +97,11 @@ def test_other_files_are_no_bench(tmp_path, elliptical, text):
 
 
 @needs_chromium
-def test_one_seed_has_points_without_intervals(tmp_path):
+def test_one_seed_has_no_differences(tmp_path):
     (page,) = open_report(make_report(made_runs.write_comparison(tmp_path / "runs", seeds=1)))
-    num_methods = len(made_runs.METHODS)
-    for name in ("difference-0", "difference-1", "matched-0"):
-        assert page["plots"][name]["points"] == num_methods - 1, name
+    assert not [name for name in page["plots"] if name.startswith(("difference-", "matched-"))]
+    assert {"value-2", "losses"} <= set(page["plots"])
+    assert "Nothing can be said with one seed about differences" in page["text"]
 
 
 @needs_chromium
@@ -193,13 +193,48 @@ def test_numbers_that_are_none_are_shown_as_such(tmp_path):
     assert any("inf" in row for row in page["numbers"])
 
 
-@needs_chromium
-def test_no_runs(tmp_path):
-    (tmp_path / "runs").mkdir()
-    (page,) = open_report(make_report(tmp_path / "runs"))
-    assert "No runs" in page["headings"]
-    assert "elliptical train recipes/smoke/lm.toml --run runs/first" in page["text"]
-    assert page["plots"] == {}
+@pytest.fixture
+def good_report(tmp_path):
+    """A report that must survive commands that can not make a better one."""
+    return make_report(made_runs.write_comparison(tmp_path / "runs", seeds=1))
+
+
+def refused(elliptical, report, *folders):
+    before = report.read_bytes()
+    result = elliptical("report", *folders, "-o", report)
+    assert result.returncode == 1 and result.stdout == "" and result.stderr.count("\n") == 1
+    assert report.read_bytes() == before
+    assert result.stderr.endswith(f"(nothing is written to {report})\n")
+    return result.stderr
+
+
+def test_no_runs_keep_the_report_that_is_there(elliptical, good_report, tmp_path):
+    (tmp_path / "empty").mkdir()
+    line = refused(elliptical, good_report, tmp_path / "empty", tmp_path / "absent")
+    assert line.startswith(
+        "elliptical: report: must be given a run folder, one with config.toml and records.jsonl, or a folder with some in it "
+        f"(at most four levels deep), got none: {tmp_path}/empty: must be a folder with runs, has none (train one: "
+    )
+    assert f"; {tmp_path}/absent: must be a folder with runs, there is no such folder (nothing" in line
+    output = tmp_path / "new.html"
+    assert elliptical("report", tmp_path / "empty", "-o", output).returncode == 1 and not output.exists()
+
+
+def test_runs_that_measured_nothing_keep_the_report_that_is_there(elliptical, good_report, tmp_path):
+    run = made_runs.write_run(tmp_path / "begun" / "a", "softmax", 1)
+    for name in ("records.jsonl", "log.jsonl"):
+        (run / name).unlink()
+    line = refused(elliptical, good_report, tmp_path / "begun")
+    assert f"report: a run must have measured something, none has: {run}/records.jsonl: is missing, nothing was measured yet" in line
+
+
+def test_a_folder_without_runs_beside_others_is_named(elliptical, tmp_path):
+    folder = made_runs.write_comparison(tmp_path / "runs", seeds=1)
+    (tmp_path / "empty").mkdir()
+    result = elliptical("report", folder, tmp_path / "empty", "-o", tmp_path / "report.html")
+    assert result.returncode == 0
+    assert result.stderr.startswith(f"{tmp_path}/empty: must be a folder with runs, has none") and result.stderr.count("\n") == 1
+    assert f"{tmp_path}/empty: must be a folder with runs, has none" in (tmp_path / "report.html").read_text()
 
 
 @needs_chromium
@@ -223,6 +258,7 @@ def test_problems_are_listed(tmp_path):
 
 
 def test_what_can_not_be_written_is_named(elliptical, tmp_path):
+    made_runs.write_run(tmp_path / "a", "softmax", 1)
     result = elliptical("report", tmp_path, "-o", tmp_path / "no" / "report.html")
     assert result.returncode == 1 and "no/report.html" in result.stderr
     assert elliptical("report").returncode == 2
@@ -230,9 +266,9 @@ def test_what_can_not_be_written_is_named(elliptical, tmp_path):
 
 @needs_chromium
 def test_real_runs(tmp_path):
-    for name in ("softmax", "elliptical"):
-        run = tmp_path / "runs" / name
-        runs.check(runs.train_command(run, train__steps=8, train__eval_interval=4, task__model__attention__name=name))
+    for name, seed in (("softmax", 1), ("elliptical", 1), ("softmax", 2), ("elliptical", 2)):
+        run = tmp_path / "runs" / f"{name}-{seed}"
+        runs.check(runs.train_command(run, train__steps=8, train__eval_interval=4, seed=seed, task__model__attention__name=name))
         for swap in ("0", "0.1"):
             runs.check([PROGRAM, "eval", run, "--split", "test", "--swap", swap, "--threads", "1", "--set", "blocks=8",
                         "--set", "metric_profile=true"])

@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <cmath>
 #include <csignal>
 #include <set>
 
 #include "elliptical/base/errors.h"
 #include "elliptical/base/files.h"
+#include "elliptical/run/attack_records.h"
 #include "elliptical/run/attack_state.h"
 #include "elliptical/run/signals.h"
 #include "tests/run/toy_pictures.h"
@@ -402,6 +404,41 @@ TEST_F(AttackEvaluation, AutoAttackTellsStagesAndFlags) {
     EXPECT_EQ(robust.labels.at(flag), LabelValue(false)) << flag;
   }
   EXPECT_TRUE(robust.labels.contains("flag_square_beats_gradients"));
+}
+
+TEST_F(AttackEvaluation, A2AStageThatWasSkippedIsMarked) {
+  const AttackPlan plan = make_attack_plan({.attacks = "auto-attack", .eps = "1/255"});
+  const AttackScore score{.count = 4,
+                          .clean_top1 = 4,
+                          .robust_top1 = 2,
+                          .has_few_classes = true,
+                          .outcomes = "1100",
+                          .stages = {{"apgd-ce", 3}, {"apgd-t", 3}, {"fab-t", 2}, {"square", 2}}};
+  const std::unique_ptr<tasks::EvalSet> set = task_.eval_set(eval_options_);
+  const auto skipped_with = [&](int64_t num_classes) {
+    std::string skipped;
+    for (const Record& record : attack_records(plan, {score}, num_classes, {}, *set)) {
+      const bool is_stage = record.metric == "robust_accuracy_after";
+      EXPECT_EQ(record.labels.contains("skipped"), is_stage) << record.metric;
+      if (is_stage && std::get<bool>(record.labels.at("skipped"))) {
+        skipped += std::get<std::string>(record.labels.at("stage"));
+      }
+      EXPECT_EQ(record.labels.contains("skipped_stages"), num_classes < 4) << record.metric;
+    }
+    return skipped;
+  };
+  EXPECT_EQ(skipped_with(3), "apgd-t");
+  EXPECT_EQ(skipped_with(4), "");
+}
+
+TEST_F(AttackEvaluation, N1LogitsThatAreNotFiniteAreRefused) {
+  {
+    const at::NoGradGuard no_grad;
+    task_.pixels[6].fill_(std::nanf(""));
+  }
+  EXPECT_EQ(test::error_message<RunError>([&] { attack({.attacks = "pgd", .eps = "1/255"}); }),
+            "attack: logits must be finite, those of picture 6 are not (the training has diverged: "
+            "train it again with a lower optimizer.learning_rate or optimizer.clip_norm)");
 }
 
 TEST_F(AttackEvaluation, TheModelIsLeftAsFound) {

@@ -8,6 +8,7 @@
 
 #include "elliptical/base/config.h"
 #include "elliptical/base/errors.h"
+#include "elliptical/run/checkpoint.h"
 #include "elliptical/run/tensor_files.h"
 #include "tests/support/error_message.h"
 #include "tests/support/small_pictures_task.h"
@@ -184,6 +185,42 @@ TEST_F(TeacherTest, WeightsAreReadOnlyWhereTheyAreNeeded) {
       << "the teacher";
   options_.teacher.weights = file_;
   ClassifyImageTask(options_, 1, TaskUse::kTraining);
+}
+
+// A run is a teacher, or a start, with the newest of its checkpoints that is whole; C6.
+TEST_F(TeacherTest, DamagedCheckpointsAreNamedAndOlderOnesUsed) {
+  const std::filesystem::path run = folder_.path() / "run", checkpoints = run / "checkpoints";
+  std::filesystem::create_directories(checkpoints);
+  for (const int64_t step : {1, 2}) {
+    ClassifyImageTask teacher(small_vit_options(), 70 + step);
+    run::save_checkpoint(checkpoints, {.step = step}, run::named_tensors(teacher.model()), {}, {},
+                         {});
+  }
+  const std::filesystem::path newest = checkpoints / "step-2" / "model.safetensors";
+  std::filesystem::resize_file(newest, std::filesystem::file_size(newest) - 1);
+  options_.teacher.weights = run.string();
+  small_vit(options_).distilled = true;
+  const ClassifyImageTask student(options_, 1);
+  const auto names_it = [&](const std::string& line) {
+    return line.starts_with((checkpoints / "step-2").string() + ": can not be used: ");
+  };
+  const auto names_it_once = [&](const std::vector<std::string>& notices) {
+    return std::count_if(notices.begin(), notices.end(), names_it) == 1;
+  };
+  EXPECT_TRUE(names_it_once(student.notices())) << "teacher";
+
+  ClassifyImageOptions plain = small_vit_options();
+  plain.init = run.string();
+  ClassifyImageTask started(plain, 1), first(small_vit_options(), 71);
+  EXPECT_TRUE(names_it_once(started.notices())) << "start";
+  for (const auto& item : started.model().named_parameters()) {
+    EXPECT_TRUE(item.value().equal(first.model().named_parameters()[item.key()])) << item.key();
+  }
+  std::filesystem::resize_file(checkpoints / "step-1" / "state.json", 10);
+  EXPECT_NE(error_message<DataError>([&] {
+              ClassifyImageTask(plain, 1);
+            }).find("must have a whole checkpoint to read weights from"),
+            std::string::npos);
 }
 
 TEST_F(TeacherTest, SaysHowTheStartWasMadeToFit) {

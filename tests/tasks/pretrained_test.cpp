@@ -13,6 +13,7 @@
 #include "elliptical/base/files.h"
 #include "elliptical/data/catalog.h"
 #include "elliptical/data/xz.h"
+#include "elliptical/run/checkpoint.h"
 #include "elliptical/run/tensor_files.h"
 #include "tests/support/error_message.h"
 #include "tests/support/small_image_model.h"
@@ -50,15 +51,69 @@ TEST(Pretrained, ReadsSafetensorsOfAnyFloatingType) {
 
 TEST(Pretrained, SaysWhereItLooked) {
   EXPECT_EQ(
-      error_message<SetupError>([] { read_weights("no-such-weights"); }),
+      error_message<SetupError>([] { read_weights("no-such-weights", {}); }),
       "weights: no-such-weights must be a safetensors file, a run, a folder of packed weights or "
       "the name of one below $ELLIPTICAL_DATA, is none (tools/convert_weights.py makes "
       "safetensors of .pth files)");
   const TemporaryFolder folder;
-  EXPECT_EQ(error_message<DataError>([&] { read_weights(folder.path().string()); }),
+  EXPECT_EQ(error_message<DataError>([&] { read_weights(folder.path().string(), {}); }),
             folder.path().string() +
                 ": a folder of weights must hold index.tsv, holds none (give the safetensors file "
                 "itself)");
+}
+
+/// A run folder with checkpoints of steps 1 and 2, whose weights are all 1 and all 2.
+class PretrainedRun : public ::testing::Test {
+ protected:
+  PretrainedRun() {
+    std::filesystem::create_directories(run_ / "checkpoints");
+    for (const int64_t step : {1, 2}) {
+      run::save_checkpoint(run_ / "checkpoints", {.step = step},
+                           {{"w", torch::full({3}, static_cast<double>(step))}}, {}, {}, {});
+    }
+  }
+  std::string file(int64_t step) const {
+    return (run_ / "checkpoints" / ("step-" + std::to_string(step)) / "model.safetensors").string();
+  }
+  /// A bit of the last weight, which no reader of the format could notice.
+  void damage(int64_t step) const {
+    std::string bytes = read_file(file(step));
+    bytes.back() ^= 1;
+    write_file_atomically(file(step), bytes);
+  }
+  double first_weight() {
+    const auto weights =
+        read_weights(run_.string(), [this](const std::string& line) { notices_.push_back(line); });
+    return weights.at("w")[0].item<double>();
+  }
+
+  const TemporaryFolder folder_;
+  const std::filesystem::path run_ = folder_.path() / "run";
+  std::vector<std::string> notices_;
+};
+
+TEST_F(PretrainedRun, C6TheNewestCheckpointThatIsWhole) {
+  EXPECT_EQ(first_weight(), 2);
+  EXPECT_TRUE(notices_.empty());
+  damage(2);
+  EXPECT_EQ(first_weight(), 1);
+  EXPECT_EQ(notices_, std::vector<std::string>{
+                          (run_ / "checkpoints/step-2").string() + ": can not be used: " + file(2) +
+                          ": its checksum must be the one in state.json, is not"});
+}
+
+TEST_F(PretrainedRun, C6NothingIsReadWhereAllAreDamaged) {
+  damage(1);
+  damage(2);
+  EXPECT_EQ(error_message<DataError>([&] { first_weight(); }),
+            run_.string() +
+                ": must have a whole checkpoint to read weights from, each of its 2 is damaged "
+                "(train it again, or give a safetensors file)");
+  EXPECT_EQ(notices_.size(), 2U);
+  std::filesystem::remove_all(run_ / "checkpoints/step-1");
+  std::filesystem::remove_all(run_ / "checkpoints/step-2");
+  EXPECT_EQ(error_message<DataError>([&] { first_weight(); }),
+            run_.string() + ": must have a checkpoint to read weights from, has none");
 }
 
 struct Parity {
