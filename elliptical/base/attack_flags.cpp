@@ -40,7 +40,7 @@ std::vector<std::string> attack_doubts(const Record& record) {
   std::vector<std::string> doubts;
   // This version averages over passes: it is made for such models.
   const bool is_averaged =
-      text_of(record, "attack_options").find("version=rand") != std::string::npos;
+      text_of(record, "attack_options").find("version=\"rand\"") != std::string::npos;
   for (const Flag& flag : kDoubts) {
     if (!is_set(record, flag.label) ||
         (is_averaged && std::string_view(flag.label) == kFlagRandomised))

@@ -44,7 +44,7 @@ TEST(AttackFlags, A2EachIsToldInWordsWithAdvice) {
 
 TEST(AttackFlags, TheVersionForRandomModelsIsNotDoubtedForTheirRandomness) {
   Record record = flagged(kFlagRandomised, true);
-  record.labels["attack_options"] = std::string("version=rand apgd.eot_passes=20");
+  record.labels["attack_options"] = std::string("version=\"rand\" apgd.steps=2");
   EXPECT_EQ(attack_doubts(record), Lines{});
   record.labels[kFlagZeroGradients] = true;
   EXPECT_EQ(attack_doubts(record).size(), 1U);

@@ -75,7 +75,7 @@ def test_a2_a_skipped_stage_is_no_stage_that_ran(elliptical, tmp_path):
     assert stages == {"apgd-ce": False, "apgd-t": True, "fab-t": False, "square": False}
     (robust,) = [r for r in records if r["metric"] == "robust_accuracy"]
     assert robust["skipped_stages"] == "apgd-t" and robust["flag_few_classes"] is True
-    table = runs.check([*command, "--format", "table"]).stdout.splitlines()
+    table = runs.check([word if word != "json" else "table" for word in command]).stdout.splitlines()
     assert "skipped" in table[0].split()
     (row,) = [line for line in table if " apgd-t" in line]
     assert "true" in row.split()

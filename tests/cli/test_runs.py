@@ -256,10 +256,10 @@ def test_n1_a_diverged_run_ends_with_a_sentence(diverged):
 
 def test_n1_a_comparison_with_a_diverged_run_fails(finished, diverged, tmp_path):
     folder = tmp_path / "both"
+    assert call(resume_command(diverged)).returncode == 1
     for source, name in ((finished, "good"), (diverged, "bad")):
         run = copy_run(source, folder / name)
         (run / "config.toml").write_text((run / "config.toml").read_text().replace('name = ""', f'name = "{name}"', 1))
-    call(resume_command(folder / "bad"))
     result = call([PROGRAM, "compare", "--run", folder])
     assert one_line(result, 1).startswith("elliptical: compare: what is measured must be finite, some of it is not and is left out")
     assert f"{folder}/bad: perplexity must be finite, is not" in result.stdout
