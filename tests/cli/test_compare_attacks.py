@@ -58,7 +58,7 @@ def test_an_attack_is_a_column(whole):
             assert [part["block"] for part in parts] == corrupted
             assert (run / "attack.safetensors").exists()
     assert table["methods"][1]["measures"]["pgd, eps 4/255"]["to_reference"]["interval"] is not None
-    assert any(line.startswith("elliptical ") and "under pgd (eps 4/255), " in line for line in table["words"])
+    assert any(line.startswith("elliptical equals softmax under pgd (eps 4/255) to 0.05 points") for line in table["words"])
 
 
 def test_the_same_command_changes_nothing(whole):
