@@ -4,8 +4,8 @@
 // floats can not hold x - eps and x + eps, the set is kept as the outermost floats that lie within
 // them, so that "inside the ball" needs no tolerance:
 //
-//   lower <= x_adv <= upper  implies  |x_adv - x| <= eps, computed in double, and low <= x_adv <=
-//   high
+//   lower <= x_adv <= upper  implies  |x_adv - x| <= eps, computed in double,
+//                            and      low <= x_adv <= high
 //
 // A projection onto the ball and then onto the box is one clamp to these bounds, also where the
 // picture itself lies outside the box.

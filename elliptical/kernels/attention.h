@@ -2,8 +2,8 @@
 //
 // Elliptical attention on raw pointers and strides, without torch. For batch item b, head h:
 //
-//   s[n,j] = scale * sum_i q[n,i] m[n,i] k[j,i] + mask[n,j]       (paper: q^T M k / sqrt(D), eq.
-//   10) o[n]   = sum_j softmax_j(s[n,j]) v[j]
+//   s[n,j] = scale * sum_i q[n,i] m[n,i] k[j,i] + mask[n,j]    (paper: q^T M k / sqrt(D), eq. 10)
+//   o[n]   = sum_j softmax_j(s[n,j]) v[j]
 //
 // The metric m = diag(M) is optional; without it this is plain softmax attention. Memory is O(N):
 // the N x M scores never exist. Results have the same bits for any number of threads.
@@ -55,8 +55,8 @@ struct AttentionInputs {
   bool is_causal = false;  ///< query n sees keys j <= n + (M - N)
   double scale = 1.0;
 
-  double dropout_p =
-      0.0;  ///< probabilities are dropped with this chance, the others divided by 1 - p
+  /// Probabilities are dropped with this chance, the others divided by 1 - p.
+  double dropout_p = 0.0;
   uint64_t dropout_seed = 0;
 };
 
@@ -65,8 +65,8 @@ template <class T>
 struct AttentionOutputs {
   View<T> o;         ///< (B, H, N, Dv), stride_d must be 1
   T* lse = nullptr;  ///< (B, H, N) contiguous, log sum_j exp(s[n,j]); may be null
-  T* row_max =
-      nullptr;  ///< (B, H, N) contiguous, what backward needs beside row_sum; both may be null
+  /// (B, H, N) contiguous, what backward needs beside row_sum; both may be null.
+  T* row_max = nullptr;
   T* row_sum = nullptr;  ///< (B, H, N) contiguous
 };
 

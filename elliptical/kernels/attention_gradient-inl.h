@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// What one block of queries of one head contributes to the gradients, scores recomputed. With P' =
-// 2^(s - row_max) and r = 1 / row_sum (so that P = P' r has the bits of forward), z the dropout
-// factor, and dO' = r dO:
+// What one block of queries of one head contributes to the gradients, scores recomputed. With
+// P' = 2^(s - row_max) and r = 1 / row_sum (so that P = P' r has the bits of forward), z the
+// dropout factor, and dO' = r dO:
 //
-//   dP^T = V (scale dO')^T          dS^T = P'^T * (z dP^T - delta),  delta = scale r (dot(dO, O) -
-//   d_lse) dV  += (z P')^T dO'             dK  += dS^T (q m)                dQs^T += K^T dS^T dq =
-//   dQs * m                  d_metric = dQs * q
+//   dP^T = V (scale dO')^T
+//   dS^T = P'^T * (z dP^T - delta),  delta = scale r (dot(dO, O) - d_lse)
+//   dV  += (z P')^T dO'              dK       += dS^T (q m)              dQs^T += K^T dS^T
+//   dq   = dQs * m                   d_metric  = dQs * q
 //
 // so that normalisation and scale are paid once per query, not once per score.
 // Included once per SIMD target (Highway's -inl.h convention).

@@ -173,8 +173,8 @@ inline void HideFuture(const Head& head,
   const Tag tag;
   const Vec lanes = hn::Iota(tag, 0);
   for (int c = 0; c < panel.columns; ++c) {
-    // Lane l of this column sees key j when j < n + l + 1 + M - N, that is when l > j - (n + 1 + M
-    // - N).
+    // Lane l of this column sees key j when j < n + l + 1 + M - N, that is when
+    // l > j - (n + 1 + M - N).
     const int64_t diagonal =
         panel.n + c * kLanes + 1 + head.in.sizes.M - head.in.sizes.N - key_begin;
     for (int64_t j = sight.full[c]; j < sight.end[c]; ++j) {

@@ -95,8 +95,8 @@ void attention_reference_forward(const AttentionInputs<T>& in, const AttentionOu
 
 // With p = softmax(s), z the dropout factor (0 or 1/(1-p_drop)), dp[j] = z[j] * dot(d_o, v[j]):
 //   ds[j] = p[j] * (dp[j] - sum_l p[l] dp[l] + d_lse),  dv[j] += p[j] z[j] d_o,
-//   dq[i] += ds[j] scale m[i] k[j,i],  dk[j,i] += ds[j] scale m[i] q[i],  dm[i] += ds[j] scale q[i]
-//   k[j,i].
+//   dq[i] += ds[j] scale m[i] k[j,i],  dk[j,i] += ds[j] scale m[i] q[i],
+//   dm[i] += ds[j] scale q[i] k[j,i].
 template <class T>
 void attention_reference_backward(const AttentionInputs<T>& in, const AttentionGradients<T>& grad) {
   const AttentionSizes& sizes = in.sizes;

@@ -2,8 +2,8 @@
 //
 // Products of attention for a panel with so few queries that most lanes would be idle (the 65th
 // token of 64 patches and a class token; the next token of a text): channels in the lanes instead.
-// Keys and values are read in place, in whole vectors. Included once per SIMD target (Highway's
-// -inl.h convention).
+// Keys and values are read in place, in whole vectors.
+// Included once per SIMD target (Highway's -inl.h convention).
 
 #if defined(ELLIPTICAL_KERNELS_FEW_QUERIES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ELLIPTICAL_KERNELS_FEW_QUERIES_INL_H_

@@ -46,8 +46,8 @@ HWY_INLINE void PhiloxRounds(PhiloxKey key, UintVec (&x)[4]) {
 }
 #endif
 
-/// Four vectors of Philox words, for keys j .. j+3 (j a multiple of 4) of queries n .. n + lanes
-/// - 1.
+/// Four vectors of Philox words, for keys j .. j + 3 (j a multiple of 4) of queries
+/// n .. n + lanes - 1.
 HWY_INLINE void PhiloxWords(
     const Dropout& dropout, int64_t head_index, int64_t n, int64_t j, UintVec (&words)[4]) {
   const hn::RebindToUnsigned<Tag> tag;

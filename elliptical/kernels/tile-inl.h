@@ -5,9 +5,9 @@
 //   out[r, :] (+)= sum_k a[r, k] * b[k, :]
 //
 // where `a` is read in place, one scalar at a time and broadcast, and `b` holds vectors. All
-// products of attention have this form: with queries in the lanes S^T = K Q^T, O^T += V^T P^T, dP^T
-// = V dO^T, dQ^T += K^T dS^T; with channels in the lanes dV += P^T dO and dK += dS^T Q. Included
-// once per SIMD target (Highway's -inl.h convention).
+// products of attention have this form: with queries in the lanes S^T = K Q^T, O^T += V^T P^T,
+// dP^T = V dO^T, dQ^T += K^T dS^T; with channels in the lanes dV += P^T dO and dK += dS^T Q.
+// Included once per SIMD target (Highway's -inl.h convention).
 
 #if defined(ELLIPTICAL_KERNELS_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ELLIPTICAL_KERNELS_TILE_INL_H_
@@ -67,8 +67,8 @@ HWY_INLINE void ForColumns(int columns, Body&& body) {
   }
 }
 
-/// A matrix that is read one scalar at a time: element (r, k) is data[r * stride_row + k *
-/// stride_depth].
+/// A matrix that is read one scalar at a time: element (r, k) is
+/// data[r * stride_row + k * stride_depth].
 struct Scalars {
   const float* data;
   int64_t stride_row;

@@ -7,8 +7,8 @@
 //   stay. So are the gates of position-aware attention, along both grids.
 // - Heads for another number of classes keep their first values.
 // - Parameters of an attention variant that the weights know nothing about (a bandwidth, a gate)
-// keep
-//   their first values.
+//   keep their first values.
+//
 // What was not simply copied is said in notices. Anything else that does not fit is one DataError
 // that lists all of it.
 #pragma once

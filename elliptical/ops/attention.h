@@ -6,9 +6,9 @@
 //
 // Shapes: q (B, H, N, D), k (B, Hk, M, D), v (B, Hk, M, Dv), H a multiple of Hk; out (B, H, N, Dv).
 // The same op is `torch.ops.elliptical.attention`. Every call takes one of three paths, and
-// `explain` says which and why: "fused" (our CPU kernel), "sdpa" (torch's own fused attention on q
-// * m, for other devices) and "composite" (plain ATen ops: any dtype, any device, the reference of
-// the tests).
+// `explain` says which and why: "fused" (our CPU kernel), "sdpa" (torch's own fused attention on
+// q * m, for other devices) and "composite" (plain ATen ops: any dtype, any device, the reference
+// of the tests).
 #pragma once
 
 #include <ATen/core/Generator.h>

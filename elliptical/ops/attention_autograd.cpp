@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The derivative of the fused kernel: `_attention_forward` saves the maximum and the sum of each
-// row,
-// `_attention_backward` recomputes the probabilities from them. There is no second derivative;
+// row, `_attention_backward` recomputes the probabilities from them. There is no second derivative;
 // asking for it is refused with a sentence that says what to do.
 #include <ATen/Functions.h>
 #include <ATen/core/LegacyTypeDispatch.h>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // The metric of elliptical attention on ATen tensors: how much the learned function varies along
-// each coordinate, estimated per head. Every estimator first gives each token n a number x[n,i] >=
-// 0 per coordinate, then s[i] is their mean (or median) over the real tokens, then m is s, scaled:
+// each coordinate, estimated per head. Every estimator first gives each token n a number
+// x[n,i] >= 0 per coordinate, then s[i] is their mean (or median) over the real tokens, then m is
+// s, scaled:
 //
 //   difference  x = |v - v_prev| / delta                                  (the paper's estimator)
 //   median      the same x, lower median instead of mean
@@ -16,9 +17,9 @@
 //   random        uniform in [low, 1), fresh in every call, per batch item and head, scaled
 //   random_fixed  uniform in [low, 1), a function of seed, head and coordinate alone, scaled
 //   constant      m = value
-//   matched       m = value, the mean metric of a paired run; the same as constant under its own
-//   name isotropic     `difference`, then each row replaced by its mean temperature   m =
-//   temperature[h], a learned scalar per head
+//   matched       m = value, the mean metric of a paired run; constant under a name of its own
+//   isotropic     `difference`, then each row replaced by its mean
+//   temperature   m = temperature[h], a learned scalar per head
 //
 // A row with no change at all has m = 1 and gradient 0. The same op is
 // `torch.ops.elliptical.metric`.

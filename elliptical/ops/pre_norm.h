@@ -6,9 +6,9 @@
 //   gelu_feed_forward    y = gelu(x up^T + up_bias) down^T + down_bias, in blocks of rows
 //   normed_feed_forward  the second half of a block: a residual_norm, the layer, a residual_norm
 //
-// f is a factor for each sample (stochastic depth). gelu is the exact one, x (1 + erf(x / sqrt(2)))
-// / 2. float32 on the CPU runs fused; everything else takes the composite path, which is also the
-// tests' reference (`*_composite`).
+// f is a factor for each sample (stochastic depth). gelu is the exact one,
+// x (1 + erf(x / sqrt(2))) / 2. float32 on the CPU runs fused; everything else takes the composite
+// path, which is also the tests' reference (`*_composite`).
 #pragma once
 
 #include <ATen/core/Tensor.h>

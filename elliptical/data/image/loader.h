@@ -4,8 +4,9 @@
 // model computes. A batch is a function of its number alone, so what comes out does not depend on
 // the number of workers, on timing, or on where reading starts:
 //
-//     BatchLoader<Batch> loader([&](int64_t number) { return make_batch(number); }, {.workers =
-//     2}); for (int64_t step = first; step < last; ++step) use(loader.get(step));
+//     const auto make = [&](int64_t number) { return make_batch(number); };
+//     BatchLoader<Batch> loader(make, {.workers = 2});
+//     for (int64_t step = first; step < last; ++step) use(loader.get(step));
 //
 // At most `ahead` batches exist that nobody asked for yet. A batch that can not be made is an
 // exception of `get` for that batch, of the type and with the message it had in the worker. The

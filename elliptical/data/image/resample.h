@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
 // Resizing as Pillow did it up to version 12, bit for bit: published accuracies were measured on
-// pictures that went through that resampler. For an axis of n input and m output pixels, with scale
-// = n / m and filter f of support S:
+// pictures that went through that resampler. For an axis of n input and m output pixels, with
+// scale = n / m and filter f of support S:
+//
 //     centre(i) = (i + 0.5) scale         weight(i, j) ~ f((j + 0.5 - centre(i)) / max(scale, 1))
+//
 // over the j within S max(scale, 1) of the centre, normalised to sum 1 and rounded to multiples of
 // 2^-22. Rows first, the result stored in 8 bits, then columns. Downsizing widens the filter, so it
 // is antialiased. Crops are here too: they always go together.

@@ -4,14 +4,12 @@
 // is a seeded probabilistic grammar whose text a model can only predict well by using context of
 // several lengths. What lowers the entropy of the next word, from near to far:
 //   - word order: determiner, adjectives, noun, verb, closing of quotations (the last one or two
-//   words);
+//     words);
 //   - agreement: determiners, nouns and verbs are singular or plural alike, and the verb agrees
-//   with
-//     the head of its phrase across relative clauses and prepositional phrases with nouns of
+//     with the head of its phrase across relative clauses and prepositional phrases with nouns of
 //     another number in between;
 //   - topic: each line has one of 12, and four of five of its nouns, verbs and adjectives come from
-//   the
-//     topic's own list of a twelfth of the words: knowing the topic is worth about 2.4 nats on
+//     the topic's own list of a twelfth of the words: knowing the topic is worth about 2.4 nats on
 //     them;
 //   - memory: each line has a hero, who is named again or stands behind `he` or `she` (fixed by the
 //     name), and ends with the line's first noun: a word that may be 80 tokens back.

@@ -158,8 +158,8 @@ at::Tensor favor_two_sided(const FavorFeatures& q,
 // With c the chunk of query i, S_c the sums over the chunks before it (in the state's scale r_c)
 // and l_i the largest log_scale up to i:
 //
-//   sums[i] = sum_{j <= i in c} phi(q_i) . phi(k_j) exp(-l_i) [v_j, 1] + exp(r_c - l_i) phi(q_i)
-//   S_c
+//   sums[i] = sum_{j <= i in c} phi(q_i) . phi(k_j) exp(-l_i) [v_j, 1]
+//             + exp(r_c - l_i) phi(q_i) S_c
 //
 // Products run over all chunks at once; only S_c = decay * S_(c-1) + own goes from chunk to chunk.
 // All vectors [v, 1] have one more column, 0 in keys and 1 in S, in which queries sum themselves.

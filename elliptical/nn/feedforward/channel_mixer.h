@@ -14,8 +14,8 @@ class ChannelMixer : public torch::nn::Module {
  public:
   /// x (B, N, C), normed, -> (B, N, C), before the residual connection.
   virtual at::Tensor forward(const at::Tensor& x, const AttentionContext& context) = 0;
-  /// The branch between two norms in one pass, for mixers that can: with s = x + mixed, s +
-  /// forward(norm `before` of s) and norm `after` of it.
+  /// The branch between two norms in one pass, for mixers that can: with s = x + mixed,
+  /// s + forward(norm `before` of s) and norm `after` of it.
   virtual std::optional<ops::NormedSum> forward_between(const at::Tensor& /*x*/,
                                                         const at::Tensor& /*mixed*/,
                                                         const Norm& /*before*/,

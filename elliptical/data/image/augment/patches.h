@@ -3,8 +3,7 @@
 // Patch-wise augmentation (RVT, Mao et al. 2022): the squares that become tokens are changed one by
 // one, each in three ways with a probability of its own, in this order:
 //   crop    a square of random size and place inside the patch, stretched over it (bilinear,
-//   corners
-//           on corners)
+//           corners on corners)
 //   noise   normal, in units of normalised pixels
 //   mirror  left and right exchanged
 // Then pixels are cut to [0, 1]. It comes after mixing. RVT draws boxes of whole pixels, which in a
