@@ -42,9 +42,9 @@ class OurAttacker : public Attacker {
     const auto start = std::chrono::steady_clock::now();
     const ops::FrozenWeights frozen;
     const attack::LogitsFn logits = [this](const at::Tensor& x) {
-      nn::AttentionContext context;
-      context.gradient_through_metric = model_.through_metric;
-      return vit_.forward((x - 0.45) / 0.225, context);
+      nn::Pass pass;
+      pass.gradient_through_metric = model_.through_metric;
+      return vit_.forward((x - 0.45) / 0.225, pass);
     };
     pgd_->perturb(
         logits, {.x = x_, .y = y_, .keys = attack::picture_keys(RandomKey(1), 0, shape_.pictures)},

@@ -39,15 +39,15 @@ int64_t layer_memory(const TrainingCase& shape, const std::string& attention, in
     }
   }
   const at::Tensor x = normal({1, N, shape.dim}, "x").requires_grad_();
-  nn::AttentionContext context;
-  context.is_causal = context.training = true;
-  context.layer = 1;
-  // Held here, too: the layer replaces those in the context by its own.
+  nn::Pass pass;
+  pass.is_causal = pass.training = true;
+  pass.layer = 1;
+  // Held here, too: the layer replaces those of the pass by its own.
   const at::Tensor q = normal({1, shape.num_heads, N, layer_shape.head_dim()}, "q");
   const at::Tensor v = normal({1, shape.num_heads, N, layer_shape.head_dim()}, "v");
-  context.previous_q = q;
-  context.previous_v = v;
-  return peak_memory([&] { layer->forward(x, context).sum().backward(); });
+  pass.previous_q = q;
+  pass.previous_v = v;
+  return peak_memory([&] { layer->forward(x, pass).sum().backward(); });
 }
 
 std::vector<MemoryPoint> memory_growth(const TrainingCase& shape,

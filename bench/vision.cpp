@@ -77,16 +77,16 @@ class OurVision : public VisionRunner {
  private:
   at::Tensor infer() {
     const torch::NoGradGuard no_grad;
-    nn::AttentionContext context;
-    return model_.forward(pixels_, context);
+    nn::Pass pass;
+    return model_.forward(pixels_, pass);
   }
 
   void train() {
     for (at::Tensor& parameter : parameters_) parameter.mutable_grad().reset();
-    nn::AttentionContext context;
-    context.training = true;
-    context.random = RandomKey(1).derive("step").derive(static_cast<uint64_t>(++num_steps_));
-    at::cross_entropy_loss(model_.forward(pixels_, context), labels_).backward();
+    nn::Pass pass;
+    pass.training = true;
+    pass.random = RandomKey(1).derive("step").derive(static_cast<uint64_t>(++num_steps_));
+    at::cross_entropy_loss(model_.forward(pixels_, pass), labels_).backward();
     std::vector<at::Tensor> gradients;
     gradients.reserve(parameters_.size());
     for (const at::Tensor& parameter : parameters_) gradients.push_back(parameter.grad());

@@ -76,8 +76,8 @@ class Model {
   void step(std::vector<float>& pixels) {
     const at::Tensor input = torch::from_blob(
         pixels.data(), {problem_.batch, Image::kChannels, problem_.side, problem_.side});
-    nn::AttentionContext context{.training = true, .random = RandomKey(1)};
-    const at::Tensor logits = model_->forward(input, context);
+    nn::Pass pass{.training = true, .random = RandomKey(1)};
+    const at::Tensor logits = model_->forward(input, pass);
     logits.logsumexp(1).mean().backward();
     model_->zero_grad();
   }

@@ -43,7 +43,7 @@ class Fan : public ImageModel {
   const FanOptions& options() const override { return options_; }
 
  protected:
-  ImageLogits run(const at::Tensor& pixels, nn::AttentionContext& context) override;
+  ImageLogits run(const at::Tensor& pixels, nn::Pass& pass) override;
   const char* name() const override { return "fan"; }
   std::map<std::string, LabelValue> own_labels() const override;
   const nn::Attention& last_attention() const override { return blocks_.back()->attention(); }

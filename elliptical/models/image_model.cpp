@@ -47,15 +47,15 @@ void check_patches(int64_t image_size, int64_t patch_size) {
                     std::to_string(image_size) + ", patch_size = " + std::to_string(patch_size));
 }
 
-ImageLogits ImageModel::heads(const at::Tensor& pixels, nn::AttentionContext& context) {
+ImageLogits ImageModel::heads(const at::Tensor& pixels, nn::Pass& pass) {
   const int64_t size = options().image_size;
   TORCH_CHECK_VALUE(
       pixels.dim() == 4 && pixels.size(1) == 3 && pixels.size(2) == size && pixels.size(3) == size,
       name(), ": pixels must be (B, 3, ", size, ", ", size, "), got ", pixels.sizes());
-  context.is_causal = false;
-  context.layer = 0;
-  context.previous_q = context.previous_v = at::Tensor();
-  return run(pixels, context);
+  pass.is_causal = false;
+  pass.layer = 0;
+  pass.previous_q = pass.previous_v = at::Tensor();
+  return run(pixels, pass);
 }
 
 void ImageModel::initialize(uint64_t seed) {

@@ -52,11 +52,11 @@ struct ImageLogits {
 
 class ImageModel : public torch::nn::Module {
  public:
-  /// The caller sets training, random, trace and what else he wants of `context`; the layers are
+  /// The caller sets training, random, trace and what else he wants of `pass`; the layers are
   /// counted here. Throws c10::ValueError when the pixels do not fit.
-  ImageLogits heads(const at::Tensor& pixels, nn::AttentionContext& context);
-  at::Tensor forward(const at::Tensor& pixels, nn::AttentionContext& context) {
-    return heads(pixels, context).logits;
+  ImageLogits heads(const at::Tensor& pixels, nn::Pass& pass);
+  at::Tensor forward(const at::Tensor& pixels, nn::Pass& pass) {
+    return heads(pixels, pass).logits;
   }
 
   /// Every parameter as a function of the seed and its name: matrices, tokens and positions
@@ -78,7 +78,7 @@ class ImageModel : public torch::nn::Module {
  protected:
   explicit ImageModel(int64_t num_classes) : num_classes_(num_classes) {}
 
-  virtual ImageLogits run(const at::Tensor& pixels, nn::AttentionContext& context) = 0;
+  virtual ImageLogits run(const at::Tensor& pixels, nn::Pass& pass) = 0;
   virtual const char* name() const = 0;  ///< in the table
   virtual std::map<std::string, LabelValue> own_labels() const { return {}; }
   /// The attention of the last layer: the first one has no metric.

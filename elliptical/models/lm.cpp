@@ -93,14 +93,11 @@ void Lm::initialize(uint64_t seed) {
   }
 }
 
-at::Tensor Lm::forward(const at::Tensor& tokens, nn::AttentionContext& context, int64_t num_last) {
-  return hidden(tokens, 0, context, num_last);
+at::Tensor Lm::forward(const at::Tensor& tokens, nn::Pass& pass, int64_t num_last) {
+  return hidden(tokens, 0, pass, num_last);
 }
 
-at::Tensor Lm::hidden(const at::Tensor& tokens,
-                      int64_t first,
-                      nn::AttentionContext& context,
-                      int64_t num_last) {
+at::Tensor Lm::hidden(const at::Tensor& tokens, int64_t first, nn::Pass& pass, int64_t num_last) {
   TORCH_CHECK_VALUE(tokens.dim() == 2 && tokens.scalar_type() == at::kLong,
                     "lm: tokens must be (B, N) int64, got ", tokens.sizes(), " ",
                     tokens.scalar_type());
@@ -109,17 +106,16 @@ at::Tensor Lm::hidden(const at::Tensor& tokens,
                                                         : nn::sinusoids(first, N, options.dim);
   if (options.positions == nn::Positions::kReverse) positions = positions.flip(0);
 
-  context.is_causal = true;
-  context.layer = 0;
-  context.previous_q = context.previous_v = at::Tensor();
-  at::Tensor x =
-      embed_->forward(tokens, positions.to(embed_->weight.scalar_type()),
-                      nn::element_dropout(context, options.dropout, "embedding dropout"));
+  pass.is_causal = true;
+  pass.layer = 0;
+  pass.previous_q = pass.previous_v = at::Tensor();
+  at::Tensor x = embed_->forward(tokens, positions.to(embed_->weight.scalar_type()),
+                                 nn::element_dropout(pass, options.dropout, "embedding dropout"));
   for (const auto& block : blocks_) {
-    x = block->forward(x, context, block == blocks_.back() ? num_last : 0);
-    ++context.layer;
+    x = block->forward(x, pass, block == blocks_.back() ? num_last : 0);
+    ++pass.layer;
   }
-  return nn::drop(x, nn::element_dropout(context, options.dropout, "hidden dropout"));
+  return nn::drop(x, nn::element_dropout(pass, options.dropout, "hidden dropout"));
 }
 
 at::Tensor Lm::nll(const at::Tensor& hidden, const at::Tensor& targets) const {
@@ -170,10 +166,10 @@ LmStream::LmStream(Lm& model, RandomKey random) : model_(&model), random_(random
 
 at::Tensor LmStream::step(const at::Tensor& tokens) {
   const at::NoGradGuard no_grad;
-  nn::AttentionContext context;
-  context.random = random_;
-  context.caches = &caches_;
-  const at::Tensor hidden = model_->hidden(tokens, num_tokens_, context);
+  nn::Pass pass;
+  pass.random = random_;
+  pass.caches = &caches_;
+  const at::Tensor hidden = model_->hidden(tokens, num_tokens_, pass);
   num_tokens_ += tokens.size(1);
   return hidden;
 }

@@ -55,9 +55,9 @@ class Lm : public torch::nn::Module {
   void initialize(uint64_t seed);
 
   /// tokens (B, N) int64 -> hidden states (B, N, C). The caller sets training, random, trace and
-  /// what else he wants of `context`; causality and layers are set here. With `num_last` > 0 only
+  /// what else he wants of `pass`; causality and layers are set here. With `num_last` > 0 only
   /// those of the last so many tokens, (B, num_last, C).
-  at::Tensor forward(const at::Tensor& tokens, nn::AttentionContext& context, int64_t num_last = 0);
+  at::Tensor forward(const at::Tensor& tokens, nn::Pass& pass, int64_t num_last = 0);
   /// hidden (T, C), targets (T) -> -log p (T).
   at::Tensor nll(const at::Tensor& hidden, const at::Tensor& targets) const;
   /// hidden (T, C) -> log p of all words (T, V).
@@ -78,10 +78,7 @@ class Lm : public torch::nn::Module {
 
  private:
   friend class LmStream;
-  at::Tensor hidden(const at::Tensor& tokens,
-                    int64_t first,
-                    nn::AttentionContext& context,
-                    int64_t num_last = 0);
+  at::Tensor hidden(const at::Tensor& tokens, int64_t first, nn::Pass& pass, int64_t num_last = 0);
 
   std::shared_ptr<nn::TokenEmbedding> embed_;
   std::vector<std::shared_ptr<nn::PostNormBlock>> blocks_;

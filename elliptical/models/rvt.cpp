@@ -195,8 +195,8 @@ at::Tensor Rvt::stem(const at::Tensor& pixels, bool training) const {
   return stem_patches_->forward(wide);
 }
 
-ImageLogits Rvt::run(const at::Tensor& pixels, nn::AttentionContext& context) {
-  at::Tensor map = stem(pixels, context.training);
+ImageLogits Rvt::run(const at::Tensor& pixels, nn::Pass& pass) {
+  at::Tensor map = stem(pixels, pass.training);
   nn::ResidualStream stream;
   for (size_t s = 0; s < stages_.size(); ++s) {
     if (s > 0) map = pools_[s - 1]->forward(nn::map_of_tokens(stream.x, map.size(2)));
@@ -205,8 +205,8 @@ ImageLogits Rvt::run(const at::Tensor& pixels, nn::AttentionContext& context) {
     stream.normed = blocks.front()->norm1().forward(stream.x);
     for (size_t layer = 0; layer < blocks.size(); ++layer) {
       const nn::Norm* next = layer + 1 < blocks.size() ? &blocks[layer + 1]->norm1() : nullptr;
-      stream = blocks[layer]->forward(stream, next, context);
-      ++context.layer;
+      stream = blocks[layer]->forward(stream, next, pass);
+      ++pass.layer;
     }
   }
   return {.logits = head_->forward(norm_->forward(stream.x.mean(1))), .distilled = {}};

@@ -103,21 +103,21 @@ at::Tensor Vit::embed(const at::Tensor& pixels) const {
   return at::cat(tokens, 1) + pos_embed_;
 }
 
-ImageLogits Vit::run(const at::Tensor& pixels, nn::AttentionContext& context) {
+ImageLogits Vit::run(const at::Tensor& pixels, nn::Pass& pass) {
   nn::ResidualStream stream{.x = embed(pixels), .normed = {}};
   stream.normed = blocks_.front()->norm1().forward(stream.x);
   for (size_t layer = 0; layer < blocks_.size(); ++layer) {
     const bool is_last = layer + 1 == blocks_.size();
     const nn::Norm* next = is_last ? norm_.get() : &blocks_[layer + 1]->norm1();
     // Nobody reads the patches behind the last attention.
-    stream = blocks_[layer]->forward(stream, next, context,
+    stream = blocks_[layer]->forward(stream, next, pass,
                                      is_last ? std::optional(num_prefix_tokens()) : std::nullopt);
-    ++context.layer;
+    ++pass.layer;
   }
   const at::Tensor logits = head_->forward(stream.normed.select(1, 0));
   if (!options_.distilled) return {.logits = logits, .distilled = {}};
   const at::Tensor distilled = head_dist_->forward(stream.normed.select(1, 1));
-  if (context.training) return {.logits = logits, .distilled = distilled};
+  if (pass.training) return {.logits = logits, .distilled = distilled};
   return {.logits = (logits + distilled) / 2.0, .distilled = {}};
 }
 

@@ -29,18 +29,16 @@ PostNormBlock::PostNormBlock(std::shared_ptr<Attention> attention,
       norm2_(register_module("norm2", std::make_shared<Norm>(dim))),
       dropout_(dropout) {}
 
-at::Tensor PostNormBlock::forward(const at::Tensor& x,
-                                  AttentionContext& context,
-                                  int64_t num_last) {
+at::Tensor PostNormBlock::forward(const at::Tensor& x, Pass& pass, int64_t num_last) {
   const auto last = [&](const at::Tensor& all) {
     const int64_t N = all.size(1);
     return num_last > 0 && num_last < N ? all.narrow(1, N - num_last, num_last).contiguous() : all;
   };
   const at::Tensor attended =
-      add_and_norm(last(attn_->forward(x, context)), {}, last(x), *norm1_,
-                   element_dropout(context, dropout_, "attention output dropout"));
-  return add_and_norm(mlp_->forward(attended, context), mlp_->out_bias(), attended, *norm2_,
-                      element_dropout(context, dropout_, "feedforward output dropout"));
+      add_and_norm(last(attn_->forward(x, pass)), {}, last(x), *norm1_,
+                   element_dropout(pass, dropout_, "attention output dropout"));
+  return add_and_norm(mlp_->forward(attended, pass), mlp_->out_bias(), attended, *norm2_,
+                      element_dropout(pass, dropout_, "feedforward output dropout"));
 }
 
 }  // namespace elliptical::nn

@@ -19,9 +19,9 @@ class PostNormBlock : public torch::nn::Module {
                 int64_t feedforward_dim,
                 double dropout);
 
-  /// (B, N, C) -> (B, N, C); the layer that runs is context.layer. With `num_last` > 0 only the
+  /// (B, N, C) -> (B, N, C); the layer that runs is pass.layer. With `num_last` > 0 only the
   /// last so many tokens come out: of a last layer, where nobody reads the others.
-  at::Tensor forward(const at::Tensor& x, AttentionContext& context, int64_t num_last = 0);
+  at::Tensor forward(const at::Tensor& x, Pass& pass, int64_t num_last = 0);
   const Attention& attention() const { return *attn_; }
 
  private:

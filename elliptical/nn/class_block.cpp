@@ -35,13 +35,13 @@ at::Tensor ClassBlock::attend(const at::Tensor& normed) const {
   return proj_->forward(out.transpose(1, 2).reshape(first.sizes()));
 }
 
-at::Tensor ClassBlock::forward(const at::Tensor& x, const AttentionContext& context) const {
+at::Tensor ClassBlock::forward(const at::Tensor& x, const Pass& pass) const {
   const int64_t N = x.size(1) - 1;
   const at::Tensor n = norm1_->forward(x);
   const at::Tensor mixed = at::cat({attend(n), n.narrow(1, 1, N)}, 1);
   const at::Tensor middle = norm2_->forward(x + mixed * gamma1_);
   const at::Tensor first = middle.narrow(1, 0, 1);
-  return middle + at::cat({mlp_->forward(first, context) * gamma2_, middle.narrow(1, 1, N)}, 1);
+  return middle + at::cat({mlp_->forward(first, pass) * gamma2_, middle.narrow(1, 1, N)}, 1);
 }
 
 }  // namespace elliptical::nn

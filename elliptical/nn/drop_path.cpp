@@ -7,10 +7,10 @@ namespace elliptical::nn {
 
 std::optional<at::Tensor> drop_path_factors(const at::Tensor& branch,
                                             double p,
-                                            const AttentionContext& context,
+                                            const Pass& pass,
                                             std::string_view place) {
-  if (!context.training || p == 0.0) return std::nullopt;
-  RandomStream random(RandomKey(static_cast<uint64_t>(context.seed(place))));
+  if (!pass.training || p == 0.0) return std::nullopt;
+  RandomStream random(RandomKey(static_cast<uint64_t>(pass.seed(place))));
   const at::Tensor factors = at::empty({branch.size(0)}, at::kDouble);
   double* const factor = factors.mutable_data_ptr<double>();
   for (int64_t b = 0; b < branch.size(0); ++b) {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-#include "elliptical/nn/attention/attention.h"
+#include "elliptical/nn/pass.h"
 
 namespace elliptical::nn {
 
@@ -15,7 +15,7 @@ namespace elliptical::nn {
 /// function of the pass's key, the layer, the place and the sample.
 std::optional<at::Tensor> drop_path_factors(const at::Tensor& branch,
                                             double p,
-                                            const AttentionContext& context,
+                                            const Pass& pass,
                                             std::string_view place);
 
 }  // namespace elliptical::nn

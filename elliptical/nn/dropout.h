@@ -5,16 +5,14 @@
 
 #include <string_view>
 
-#include "elliptical/nn/attention/attention.h"
+#include "elliptical/nn/pass.h"
 #include "elliptical/ops/dropout.h"
 
 namespace elliptical::nn {
 
-inline ops::ElementDropout element_dropout(const AttentionContext& context,
-                                           double p,
-                                           std::string_view place) {
-  if (!context.training || p == 0.0) return {};
-  return {.p = p, .seed = context.seed(place)};
+inline ops::ElementDropout element_dropout(const Pass& pass, double p, std::string_view place) {
+  if (!pass.training || p == 0.0) return {};
+  return {.p = p, .seed = pass.seed(place)};
 }
 
 /// drop(x).

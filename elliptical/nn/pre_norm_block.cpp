@@ -43,25 +43,25 @@ PreNormBlock::PreNormBlock(std::shared_ptr<Attention> attention,
 
 ResidualStream PreNormBlock::forward(const ResidualStream& in,
                                      const Norm* next,
-                                     AttentionContext& context,
+                                     Pass& pass,
                                      std::optional<int64_t> num_kept) {
-  context.num_kept = num_kept;
-  at::Tensor x = in.x, mixed = attn_->forward(in.normed, context);
-  context.num_kept.reset();
+  pass.num_kept = num_kept;
+  at::Tensor x = in.x, mixed = attn_->forward(in.normed, pass);
+  pass.num_kept.reset();
   if (num_kept) {
     TORCH_CHECK(mlp_->is_tokenwise(), "pre-norm block: its mlp reads all tokens");
     x = x.narrow(1, 0, *num_kept);
     mixed = mixed.narrow(1, 0, *num_kept);
   }
-  const auto factors1 = drop_path_factors(x, drop_path_, context, "attention path");
-  const auto factors2 = drop_path_factors(x, drop_path_, context, "feedforward path");
+  const auto factors1 = drop_path_factors(x, drop_path_, pass, "attention path");
+  const auto factors2 = drop_path_factors(x, drop_path_, pass, "feedforward path");
   const bool are_branches_plain = !gamma1_.defined() && !factors1 && !factors2;
   if (are_branches_plain && next != nullptr) {
     const auto result = mlp_->forward_between(x, mixed, *norm2_, *next);
     if (result) return {result->sum, result->normed};
   }
   const ResidualStream middle = add_and_norm(x, mixed, gamma1_, factors1, norm2_.get());
-  return add_and_norm(middle.x, mlp_->forward(middle.normed, context), gamma2_, factors2, next);
+  return add_and_norm(middle.x, mlp_->forward(middle.normed, pass), gamma2_, factors2, next);
 }
 
 }  // namespace elliptical::nn

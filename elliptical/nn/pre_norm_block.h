@@ -38,11 +38,11 @@ class PreNormBlock : public torch::nn::Module {
                Options options);
 
   /// `in.normed` is norm1() of `in.x`; the result's is `next` of its x, nothing where that is null.
-  /// The layer that runs is context.layer. `num_kept`: only the first tokens go on after attention,
+  /// The layer that runs is pass.layer. `num_kept`: only the first tokens go on after attention,
   /// where the caller reads no others (the last block of a classifier); needs a tokenwise mlp.
   ResidualStream forward(const ResidualStream& in,
                          const Norm* next,
-                         AttentionContext& context,
+                         Pass& pass,
                          std::optional<int64_t> num_kept = std::nullopt);
 
   const Norm& norm1() const { return *norm1_; }

@@ -133,7 +133,7 @@ class AttackLoop {
 
   /// The model as case number `i` sees it: counts passes, shows progress, stops after a signal.
   attack::LogitsFn logits_of_case(size_t i) {
-    tasks::ClassifierPass pass;
+    nn::Pass pass;
     pass.gradient_through_metric = plan_.cases[i].gradient_through_metric;
     if (!is_strict_) {
       pass.metric_estimator = ops::MetricEstimator::kMedian;

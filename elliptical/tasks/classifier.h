@@ -8,31 +8,18 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <optional>
 
-#include "elliptical/nn/attention/attention.h"
+#include "elliptical/nn/pass.h"
 
 namespace elliptical::tasks {
-
-/// How one pass through the network is done.
-struct ClassifierPass {
-  /// Whether gradients flow through the metric of elliptical attention, which is a function of the
-  /// picture too: an attack that ignores it may look weaker than it is.
-  bool gradient_through_metric = true;
-  /// Another estimator than the model was trained with.
-  std::optional<ops::MetricEstimator> metric_estimator;
-  /// Another lower end of a random metric.
-  std::optional<double> metric_low;
-  RandomKey random{0};  ///< of variants that draw at evaluation
-};
 
 class Classifier {
  public:
   virtual ~Classifier() = default;
   virtual int64_t num_classes() const = 0;
   virtual at::Tensor normalize(const at::Tensor& pixels) const = 0;
-  /// normalized (B, 3, H, W) -> (B, K); differentiable, in evaluation mode.
-  virtual at::Tensor logits(const at::Tensor& normalized, const ClassifierPass& pass) = 0;
+  /// normalized (B, 3, H, W) -> (B, K); differentiable.
+  virtual at::Tensor logits(const at::Tensor& normalized, nn::Pass& pass) = 0;
 };
 
 }  // namespace elliptical::tasks

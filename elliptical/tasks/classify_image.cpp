@@ -161,10 +161,10 @@ std::map<std::string, LabelValue> ClassifyImageTask::labels() const {
 }
 
 at::Tensor ClassifyImageTask::loss(const Batch& batch, RandomKey random) {
-  nn::AttentionContext context;
-  context.training = true;
-  context.random = random;
-  const models::ImageLogits heads = model_->heads(normalize(batch.input), context);
+  nn::Pass pass;
+  pass.training = true;
+  pass.random = random;
+  const models::ImageLogits heads = model_->heads(normalize(batch.input), pass);
   const at::Tensor own = soft_cross_entropy(heads.logits, batch.target);
   if (!heads.distilled.defined()) return own;
   // Without a teacher the second head learns the same targets.
@@ -195,9 +195,9 @@ std::unique_ptr<EvalSet> ClassifyImageTask::eval_set(Options& options) {
 void ClassifyImageTask::score(const Batch& batch, Scores& scores, Dump* dump) {
   const at::NoGradGuard no_grad;
   nn::MetricStatistics statistics;
-  nn::AttentionContext context;
-  context.metric_statistics = &statistics;
-  const at::Tensor logits = model_->forward(normalize(batch.input), context);
+  nn::Pass pass;
+  pass.metric_statistics = &statistics;
+  const at::Tensor logits = model_->forward(normalize(batch.input), pass);
   const ImageEvalSet& set = pictures_of(batch);
   score_pictures(set, batch, logits, scores, dump);
   score_metric(statistics, set.options().metric_profile, scores);
@@ -226,13 +226,8 @@ at::Tensor ClassifyImageTask::normalize(const at::Tensor& pixels) const {
   return (pixels - mean_) / std_;
 }
 
-at::Tensor ClassifyImageTask::logits(const at::Tensor& normalized, const ClassifierPass& pass) {
-  nn::AttentionContext context;
-  context.random = pass.random;
-  context.metric_estimator = pass.metric_estimator;
-  context.metric_low = pass.metric_low;
-  context.gradient_through_metric = pass.gradient_through_metric;
-  return model_->forward(normalized, context);
+at::Tensor ClassifyImageTask::logits(const at::Tensor& normalized, nn::Pass& pass) {
+  return model_->forward(normalized, pass);
 }
 
 }  // namespace elliptical::tasks

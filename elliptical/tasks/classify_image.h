@@ -72,7 +72,7 @@ class ClassifyImageTask : public Task, public Classifier {
   Classifier* classifier() override { return this; }
   int64_t num_classes() const override { return model_->num_classes(); }
   at::Tensor normalize(const at::Tensor& pixels) const override;
-  at::Tensor logits(const at::Tensor& normalized, const ClassifierPass& pass) override;
+  at::Tensor logits(const at::Tensor& normalized, nn::Pass& pass) override;
 
  private:
   void build(int64_t num_classes, uint64_t seed, TaskUse use);

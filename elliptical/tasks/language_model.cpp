@@ -37,11 +37,11 @@ at::Tensor eval_hidden(models::Lm& model,
     }
     return at::cat(steps, 1);  // all of them: every target of a stream counts
   }
-  nn::AttentionContext context;
-  context.metric_scope = set.metric_scope();
-  context.metric_low = set.metric_low();
-  context.metric_statistics = &statistics;
-  return model.forward(batch.input, context, num_last);
+  nn::Pass pass;
+  pass.metric_scope = set.metric_scope();
+  pass.metric_low = set.metric_low();
+  pass.metric_statistics = &statistics;
+  return model.forward(batch.input, pass, num_last);
 }
 
 /// Which of the places are flagged; none without flags.
@@ -159,10 +159,10 @@ Batch LanguageModelTask::train_batch(int64_t step) const {
 }
 
 at::Tensor LanguageModelTask::loss(const Batch& batch, RandomKey random) {
-  nn::AttentionContext context;
-  context.training = true;
-  context.random = random;
-  const at::Tensor hidden = model_->forward(batch.input, context);
+  nn::Pass pass;
+  pass.training = true;
+  pass.random = random;
+  const at::Tensor hidden = model_->forward(batch.input, pass);
   return model_->nll(hidden.flatten(0, 1), batch.target.flatten()).mean();
 }
 
@@ -250,10 +250,10 @@ std::optional<Snapshot> LanguageModelTask::snapshot(Options& options) {
 
   const at::NoGradGuard no_grad;
   nn::Trace trace;
-  nn::AttentionContext context;
-  context.trace = &trace;
-  context.metric_scope = chosen.metric_scope;
-  model_->forward(tokens, context);
+  nn::Pass pass;
+  pass.trace = &trace;
+  pass.metric_scope = chosen.metric_scope;
+  model_->forward(tokens, pass);
 
   Snapshot result;
   result.tensors.emplace_back("tokens", tokens[0]);

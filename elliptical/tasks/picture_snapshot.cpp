@@ -104,9 +104,9 @@ Snapshot picture_snapshot(models::ImageModel& model,
   for (const int64_t number : numbers_of_classes(set.set())) {
     const at::Tensor pixels = set.get(number).input;
     nn::Trace trace;
-    nn::AttentionContext context;
-    context.trace = &trace;
-    const at::Tensor logits = model.forward(normalize(pixels), context);
+    nn::Pass pass;
+    pass.trace = &trace;
+    const at::Tensor logits = model.forward(normalize(pixels), pass);
     const std::optional<PictureHeat> heat = picture_heat(trace, num_prefix);
     if (!heat) {
       snapshot.missing =

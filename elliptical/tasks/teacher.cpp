@@ -113,12 +113,12 @@ Teacher::Teacher(const TeacherOptions& options, int64_t num_classes, const Notic
 
 at::Tensor Teacher::say(const at::Tensor& pixels) const {
   const at::NoGradGuard no_grad;
-  nn::AttentionContext context;
+  nn::Pass pass;
   at::Tensor seen = pixels;
   if (const int64_t size = model_->options().image_size; size != pixels.size(2)) {
     seen = at::upsample_bicubic2d(pixels, {size, size}, /*align_corners=*/false).clamp(0, 1);
   }
-  return model_->forward((seen - mean_) / std_, context);
+  return model_->forward((seen - mean_) / std_, pass);
 }
 
 at::Tensor Teacher::loss(const at::Tensor& logits, const at::Tensor& pixels) const {

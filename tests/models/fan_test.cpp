@@ -105,9 +105,9 @@ TEST(Fan, EveryParameterLearns) {
   for (const char* attention : {"attention.name=softmax", "attention.name=elliptical"}) {
     const auto model = make_image_model("fan", small_fan({attention}));
     stir_parameters(*model);
-    nn::AttentionContext context;
-    context.training = true;
-    model->forward(some_pixels(3, 32), context).square().sum().backward();
+    nn::Pass pass;
+    pass.training = true;
+    model->forward(some_pixels(3, 32), pass).square().sum().backward();
     for (const auto& item : model->named_parameters()) {
       ASSERT_TRUE(item.value().grad().defined()) << item.key();
       if (item.key().find("bias") != std::string::npos) continue;  // those of keys cancel
@@ -190,9 +190,9 @@ TEST(ChannelAttention, SeesTheOrderOfTokensAndAttentionDoesNot) {
   const auto tokens =
       nn::make_attention(ChosenOptions(nn::attention_choices(), "elliptical"), shape);
   fill(*tokens);
-  nn::AttentionContext context;
-  EXPECT_TRUE(torch::allclose(tokens->forward(permuted(x), context),
-                              permuted(tokens->forward(x, context)), 1e-4, 1e-4));
+  nn::Pass pass;
+  EXPECT_TRUE(torch::allclose(tokens->forward(permuted(x), pass),
+                              permuted(tokens->forward(x, pass)), 1e-4, 1e-4));
 }
 
 TEST(ClassBlock, PatchesAreNormedAndDoubled) {

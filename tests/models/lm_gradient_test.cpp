@@ -19,10 +19,10 @@ using support::small_lm_options;
 using support::some_tokens;
 
 at::Tensor loss(Lm& model, const at::Tensor& tokens, const at::Tensor& targets, bool training) {
-  nn::AttentionContext context;
-  context.training = training;
-  context.random = RandomKey(3);
-  const at::Tensor hidden = model.forward(tokens, context);
+  nn::Pass pass;
+  pass.training = training;
+  pass.random = RandomKey(3);
+  const at::Tensor hidden = model.forward(tokens, pass);
   return model.nll(hidden.flatten(0, 1), targets.flatten()).mean();
 }
 
@@ -69,8 +69,8 @@ TEST(LmGradient, TiedTableGetsBothSides) {
   const auto model = make_small_lm(AttentionVariant{.attention = "elliptical"});
   const at::Tensor tokens = some_tokens(2, 12), targets = some_tokens(2, 12, 9).flatten();
   const at::Tensor table = model->named_parameters()["embed.weight"];
-  nn::AttentionContext context;
-  const at::Tensor hidden = model->forward(tokens, context).flatten(0, 1);
+  nn::Pass pass;
+  const at::Tensor hidden = model->forward(tokens, pass).flatten(0, 1);
 
   // Output side alone: the hidden states are constants.
   model->nll(hidden.detach(), targets).mean().backward();

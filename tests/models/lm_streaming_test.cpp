@@ -48,8 +48,8 @@ TEST_P(LmStreaming, EqualsTheWholeText) {
   }
   // Longer than the window: positions go on.
   const at::Tensor tokens = some_tokens(2, 20);
-  nn::AttentionContext context;
-  const at::Tensor whole = model->forward(tokens, context);
+  nn::Pass pass;
+  const at::Tensor whole = model->forward(tokens, pass);
   for (const int64_t piece : {1, 7}) {
     // Hidden states are normed to size 1; sums of float in another order, three layers.
     EXPECT_LE((stream(*model, tokens, piece) - whole).abs().max().item<double>(), 2e-5);

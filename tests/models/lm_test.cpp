@@ -24,8 +24,8 @@ const AttentionVariant kElliptical{.name = "elliptical", .attention = "elliptica
 
 at::Tensor log_probabilities(Lm& model, const at::Tensor& tokens) {
   const torch::NoGradGuard no_grad;
-  nn::AttentionContext context;
-  const at::Tensor hidden = model.forward(tokens, context);
+  nn::Pass pass;
+  const at::Tensor hidden = model.forward(tokens, pass);
   return model.log_probabilities(hidden.flatten(0, 1)).view({tokens.size(0), tokens.size(1), -1});
 }
 
@@ -156,8 +156,8 @@ TEST(Lm, NllIsTheProbabilityOfTheTarget) {
   const torch::NoGradGuard no_grad;
   const auto model = make_small_lm(kElliptical);
   const at::Tensor tokens = some_tokens(2, 12), targets = some_tokens(2, 12, 5).view(-1);
-  nn::AttentionContext context;
-  const at::Tensor hidden = model->forward(tokens, context).flatten(0, 1);
+  nn::Pass pass;
+  const at::Tensor hidden = model->forward(tokens, pass).flatten(0, 1);
   const at::Tensor expected =
       -model->log_probabilities(hidden).gather(1, targets.unsqueeze(1)).squeeze(1);
   EXPECT_LE((model->nll(hidden, targets) - expected).abs().max().item<double>(), 1e-5);
@@ -246,9 +246,9 @@ TEST(Lm, EveryOptionHasAnEffect) {
   const at::Tensor tokens = some_tokens(2, 12);
   const auto output = [&](const LmOptions& options) {
     const auto model = make_small_lm(options);
-    nn::AttentionContext context;
-    context.training = true;
-    const at::Tensor hidden = model->forward(tokens, context);
+    nn::Pass pass;
+    pass.training = true;
+    const at::Tensor hidden = model->forward(tokens, pass);
     return model->log_probabilities(hidden.flatten(0, 1)).detach();
   };
   const at::Tensor reference = output(base);

@@ -108,9 +108,9 @@ TEST(Rvt, EveryParameterLearns) {
     // Stages of 16 tokens and 4: attention over one token would have no say.
     const auto model = make_image_model("rvt", small_rvt({"image_size=64", attention}));
     stir_parameters(*model);
-    nn::AttentionContext context;
-    context.training = true;
-    model->forward(some_pixels(3, 64), context).square().sum().backward();
+    nn::Pass pass;
+    pass.training = true;
+    model->forward(some_pixels(3, 64), pass).square().sum().backward();
     for (const auto& item : model->named_parameters()) {
       // A bias in front of a batch norm cancels, and so does one of keys in a softmax.
       ASSERT_TRUE(item.value().grad().defined()) << item.key();
@@ -129,10 +129,10 @@ TEST(Rvt, BatchNormsRememberTrainingAndUseItInEvaluation) {
   ASSERT_EQ(model->named_buffers().size(), 2u * (1 + 3 * 4));
   const at::Tensor mean = model->named_buffers()["patch_embed.proj.1.running_mean"];
   const torch::NoGradGuard no_grad;
-  nn::AttentionContext context;
-  context.training = true;
+  nn::Pass pass;
+  pass.training = true;
   at::Tensor trained;
-  for (int pass = 0; pass < 200; ++pass) trained = model->forward(pixels, context);
+  for (int pass = 0; pass < 200; ++pass) trained = model->forward(pixels, pass);
   EXPECT_GT(mean.abs().max().item<double>(), 0.01);
   const at::Tensor after = evaluate(*model, pixels);
   EXPECT_FALSE(torch::allclose(after, before, 0, 1e-3));

@@ -24,23 +24,23 @@ std::shared_ptr<ImageModel> small_model(const std::vector<std::string>& more) {
   return model;
 }
 
-struct Pass {
+struct Path {
   std::optional<bool> through;
   std::optional<ops::MetricEstimator> estimator = {};
 };
 
-at::Tensor logits(ImageModel& model, const at::Tensor& pixels, const Pass& pass) {
-  nn::AttentionContext context;
-  context.gradient_through_metric = pass.through;
-  context.metric_estimator = pass.estimator;
-  return model.forward(pixels, context);
+at::Tensor logits(ImageModel& model, const at::Tensor& pixels, const Path& path) {
+  nn::Pass pass;
+  pass.gradient_through_metric = path.through;
+  pass.metric_estimator = path.estimator;
+  return model.forward(pixels, pass);
 }
 
 /// Whether the gradient with respect to the pixels is the slope of the logits.
-bool follows_pixels(ImageModel& model, const Pass& pass) {
+bool follows_pixels(ImageModel& model, const Path& path) {
   return support::gradients_match(
       [&](const std::vector<at::Tensor>& in) -> std::vector<at::Tensor> {
-        return {logits(model, in[0], pass)};
+        return {logits(model, in[0], path)};
       },
       {some_pixels(1, 8).to(torch::kDouble)}, 1e-6, 1e-6);
 }
@@ -53,10 +53,10 @@ TEST(VitGradient, OfParametersMatchesDifferencesInTraining) {
     const auto model = small_model(more);
     const at::Tensor pixels = some_pixels(3, 8).to(torch::kDouble);
     const auto loss = [&] {
-      nn::AttentionContext context;
-      context.training = true;
-      context.random = RandomKey(5);
-      const ImageLogits out = model->heads(pixels, context);
+      nn::Pass pass;
+      pass.training = true;
+      pass.random = RandomKey(5);
+      const ImageLogits out = model->heads(pixels, pass);
       at::Tensor sum = (out.logits.sin() * 3).sum();
       if (out.distilled.defined()) sum = sum + out.distilled.cos().sum();
       return sum;

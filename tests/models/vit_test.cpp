@@ -221,7 +221,7 @@ TEST(Vit, DistilledHeadsAreMeanInEvaluation) {
   stir_parameters(*model);
   const at::Tensor pixels = some_pixels(2, 8);
   const torch::NoGradGuard no_grad;
-  nn::AttentionContext training, evaluation;
+  nn::Pass training, evaluation;
   training.training = true;
   const ImageLogits both = model->heads(pixels, training);
   const ImageLogits mean = model->heads(pixels, evaluation);
@@ -249,10 +249,10 @@ TEST(Vit, DropPathLeavesOutWholeBranches) {
   // The same picture many times: only the second block drops, two branches, so four results.
   const at::Tensor pixels = some_pixels(1, 8).expand({400, 3, 8, 8});
   const auto run = [&](uint64_t seed) {
-    nn::AttentionContext context;
-    context.training = true;
-    context.random = RandomKey(seed);
-    return model->forward(pixels, context);
+    nn::Pass pass;
+    pass.training = true;
+    pass.random = RandomKey(seed);
+    return model->forward(pixels, pass);
   };
   const at::Tensor logits = run(1);
   std::map<int64_t, int64_t> counts;
@@ -278,9 +278,9 @@ TEST_P(VitVariants, WorkInAPictureModel) {
   const auto model = make_image_model("vit", assignments);
   stir_parameters(*model);
   const at::Tensor pixels = some_pixels(2, 8).set_requires_grad(true);
-  nn::AttentionContext context;
-  context.training = true;
-  const at::Tensor logits = model->forward(pixels, context);
+  nn::Pass pass;
+  pass.training = true;
+  const at::Tensor logits = model->forward(pixels, pass);
   EXPECT_EQ(logits.sizes(), (at::IntArrayRef{2, 5}));
   EXPECT_TRUE(logits.isfinite().all().item<bool>());
   logits.square().sum().backward();
@@ -305,9 +305,9 @@ TEST(Vit, EveryOptionHasAnEffect) {
   const auto output = [](std::vector<std::string> assignments) {
     const auto model = make_image_model("vit", assignments);
     stir_parameters(*model);
-    nn::AttentionContext context;
-    context.training = true;
-    return model->forward(some_pixels(4, model->options().image_size), context).detach();
+    nn::Pass pass;
+    pass.training = true;
+    return model->forward(some_pixels(4, model->options().image_size), pass).detach();
   };
   const at::Tensor expected = output(base);
   for (const char* assignment :

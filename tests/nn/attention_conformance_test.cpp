@@ -68,12 +68,12 @@ TEST_P(AttentionConformance, FutureTokensLeaveThePastBitEqual) {
 TEST_P(AttentionConformance, PaddingChangesNothing) {
   const AttentionStack stack(GetParam().options(), kTwoSided);
   const at::Tensor lengths = torch::tensor({N, N - 4});
-  AttentionContext context, other;
-  context.key_lengths = other.key_lengths = lengths;
+  Pass pass, other;
+  pass.key_lengths = other.key_lengths = lengths;
   const at::Tensor x = wave({B, N, C});
   at::Tensor changed = x.clone();
   changed[1].narrow(0, N - 4, 4).mul_(-3.0);
-  const at::Tensor out = stack.forward(x, context), out_changed = stack.forward(changed, other);
+  const at::Tensor out = stack.forward(x, pass), out_changed = stack.forward(changed, other);
   EXPECT_TRUE(at::equal(out[0], out_changed[0]));
   EXPECT_TRUE(at::equal(out[1].narrow(0, 0, N - 4), out_changed[1].narrow(0, 0, N - 4)));
 }
@@ -107,10 +107,10 @@ TEST_P(AttentionConformance, RepeatsWithTheSameKey) {
   const AttentionStack stack(GetParam().options(), with_dropout(GetParam()));
   const at::Tensor x = wave({B, N, C});
   const auto run = [&](uint64_t seed) {
-    AttentionContext context;
-    context.training = true;
-    context.random = RandomKey(seed);
-    return stack.forward(x, context);
+    Pass pass;
+    pass.training = true;
+    pass.random = RandomKey(seed);
+    return stack.forward(x, pass);
   };
   const at::Tensor first = run(1);
   torch::rand({5});  // torch's own generator has no say
@@ -138,9 +138,9 @@ TEST_P(AttentionConformance, TraceChangesNothing) {
   const AttentionStack stack(GetParam().options(), kCausal);
   const at::Tensor x = wave({B, N, C});
   Trace trace;
-  AttentionContext context;
-  context.trace = &trace;
-  EXPECT_TRUE(at::equal(stack.forward(x, context), stack.forward(x)));
+  Pass pass;
+  pass.trace = &trace;
+  EXPECT_TRUE(at::equal(stack.forward(x, pass), stack.forward(x)));
   const at::Tensor map = trace.tensors.at("layers.2.attention");
   EXPECT_EQ(map.sizes(), (at::IntArrayRef{B, 3, N, N}));
   const at::Tensor sums = map.sum(-1);
@@ -158,14 +158,14 @@ TEST_P(AttentionConformance, TraceChangesNothing) {
 TEST_P(AttentionConformance, KeptTokensDoNotMissTheOthers) {
   const AttentionStack stack(GetParam().options(), kTwoSided);
   const auto last_layer = [&](std::optional<int64_t> num_kept) {
-    AttentionContext context;
+    Pass pass;
     at::Tensor x = wave({B, N, C});
     for (const auto& layer : {stack.layers[0], stack.layers[1]}) {
-      x = x + layer->forward(x, context);
-      ++context.layer;
+      x = x + layer->forward(x, pass);
+      ++pass.layer;
     }
-    context.num_kept = num_kept;
-    return stack.layers[2]->forward(x, context);
+    pass.num_kept = num_kept;
+    return stack.layers[2]->forward(x, pass);
   };
   const at::Tensor all = last_layer(std::nullopt), kept = last_layer(2);
   ASSERT_GE(kept.size(1), 2);

@@ -24,14 +24,14 @@ const at::Tensor kVPrevious = rows({0.5, 0.25, 0, 0.5, 1.5, 1, -1, 1});
 
 void expect_golden(HeadMixer& mixer, bool is_causal, std::vector<double> expected) {
   for (const auto type : {torch::kDouble, torch::kFloat}) {
-    AttentionContext context;
-    context.is_causal = is_causal;
-    context.previous_q = kQ.to(type);
-    context.previous_v = kVPrevious.to(type);
+    Pass pass;
+    pass.is_causal = is_causal;
+    pass.previous_q = kQ.to(type);
+    pass.previous_v = kVPrevious.to(type);
     const at::Tensor v = kV.to(type);
     mixer.to(type);
     const at::Tensor out =
-        mixer.mix({kQ.to(type), kK.to(type), v, v, kK.to(type) + 0.1}, context, nullptr);
+        mixer.mix({kQ.to(type), kK.to(type), v, v, kK.to(type) + 0.1}, pass, nullptr);
     // The goldens have 8 decimals.
     const double tolerance = type == torch::kDouble ? 1e-7 : 1e-5;
     EXPECT_LE((out.to(torch::kDouble) - rows(expected)).abs().max().item<double>(), tolerance)
@@ -62,12 +62,12 @@ TEST(AttentionGolden, Elliptical) {
 
 TEST(AttentionGolden, EllipticalPrefixEndsAsTheSequenceDoes) {
   // The last query sees all tokens in both scopes; the row comes from the table above.
-  AttentionContext context;
-  context.is_causal = true;
-  context.previous_q = kQ;
-  context.previous_v = kVPrevious;
+  Pass pass;
+  pass.is_causal = true;
+  pass.previous_q = kQ;
+  pass.previous_v = kVPrevious;
   const at::Tensor out =
-      make_elliptical_mixer({}, second_layer(true))->mix({kQ, kK, kV, kV}, context, nullptr);
+      make_elliptical_mixer({}, second_layer(true))->mix({kQ, kK, kV, kV}, pass, nullptr);
   EXPECT_NEAR(out[0][0][3][0].item<double>(), 0.09775777, 1e-7);
   EXPECT_NEAR(out[0][0][3][1].item<double>(), 0.64514694, 1e-7);
 }
@@ -119,12 +119,12 @@ TEST(AttentionGolden, MetricOfOnesIsSoftmax) {
   EllipticalOptions ones;
   ones.metric.estimator = ops::MetricEstimator::kConstant;
   ones.metric.value = 1.0;
-  AttentionContext context;
-  context.is_causal = true;
+  Pass pass;
+  pass.is_causal = true;
   const at::Tensor q = kQ.to(torch::kFloat), k = kK.to(torch::kFloat), v = kV.to(torch::kFloat);
-  EXPECT_TRUE(at::equal(
-      make_elliptical_mixer(ones, second_layer(true))->mix({q, k, v, v}, context, nullptr),
-      make_softmax_mixer({}, second_layer(true))->mix({q, k, v, v}, context, nullptr)));
+  EXPECT_TRUE(
+      at::equal(make_elliptical_mixer(ones, second_layer(true))->mix({q, k, v, v}, pass, nullptr),
+                make_softmax_mixer({}, second_layer(true))->mix({q, k, v, v}, pass, nullptr)));
 }
 
 }  // namespace

@@ -27,14 +27,14 @@ double peak_bytes(const ChosenOptions& options, int64_t N) {
     }
   }
   const at::Tensor x = torch::randn({1, N, C}).requires_grad_();
-  AttentionContext context;
-  context.is_causal = true;
-  context.layer = 1;
-  context.previous_q = torch::randn({1, H, N, C / H});
-  context.previous_v = torch::randn({1, H, N, C / H});
+  Pass pass;
+  pass.is_causal = true;
+  pass.layer = 1;
+  pass.previous_q = torch::randn({1, H, N, C / H});
+  pass.previous_v = torch::randn({1, H, N, C / H});
   const size_t before = kernels::test::allocated_bytes();
   kernels::test::reset_peak();
-  layer->forward(x, context).sum().backward();
+  layer->forward(x, pass).sum().backward();
   return static_cast<double>(kernels::test::peak_allocated_bytes() - before);
 }
 

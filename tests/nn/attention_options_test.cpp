@@ -94,11 +94,11 @@ TEST(AttentionOptions, PointsAreWhereTheOutputIsVaried) {
       options.metric.scaling = ops::MetricScaling::kNone;
       options.metric.points = points;
       Trace trace;
-      AttentionContext context;
-      context.trace = &trace;
-      context.previous_q = heads.q;
-      context.previous_v = support::golden_previous_v();
-      make_elliptical_mixer(options, support::golden_shape(false))->mix(heads, context, nullptr);
+      Pass pass;
+      pass.trace = &trace;
+      pass.previous_q = heads.q;
+      pass.previous_v = support::golden_previous_v();
+      make_elliptical_mixer(options, support::golden_shape(false))->mix(heads, pass, nullptr);
       const at::Tensor& where = points == MetricPoints::kKeys ? heads.k : heads.q;
       EXPECT_TRUE(at::equal(trace.tensors.at("layers.0.metric"), s(where, estimator)));
     }
@@ -114,10 +114,10 @@ TEST(AttentionOptions, APassCanRaiseTheLowerEndOfARandomMetric) {
         elliptical_options({std::string("metric.estimator=") + estimator, "metric.scaling=none"}),
         kTwoSided);
     Trace trace;
-    AttentionContext context;
-    context.metric_low = low;
-    context.trace = &trace;
-    stack.forward(wave({2, 7, kTwoSided.dim}), context);
+    Pass pass;
+    pass.metric_low = low;
+    pass.trace = &trace;
+    stack.forward(wave({2, 7, kTwoSided.dim}), pass);
     return trace.tensors.at("layers.1.metric");
   };
   const at::Tensor trained = metric("random", {}), attacked = metric("random", 0.3);
@@ -164,10 +164,10 @@ TEST(AttentionOptions, ScopeFollowsTheModel) {
 
 TEST(AttentionOptions, ScopeCanBeOverriddenForAPass) {
   const at::Tensor x = wave({2, 20, 12});
-  AttentionContext context;
-  context.metric_scope = ops::MetricScope::kPrefix;
+  Pass pass;
+  pass.metric_scope = ops::MetricScope::kPrefix;
   EXPECT_TRUE(
-      at::equal(AttentionStack(elliptical_options({}), kTwoSided).forward(x, context),
+      at::equal(AttentionStack(elliptical_options({}), kTwoSided).forward(x, pass),
                 AttentionStack(elliptical_options({"metric.scope=prefix"}), kTwoSided).forward(x)));
 }
 
@@ -214,17 +214,16 @@ TEST(AttentionOptions, PresetsAreStartingPoints) {
 }
 
 TEST(AttentionOptions, AnUnchangedLayerIsPlainAttention) {  // N1: 0 / 0 in the metric
-  AttentionContext context;
-  context.is_causal = true;
+  Pass pass;
+  pass.is_causal = true;
   const at::Tensor q = wave({1, 2, 5, 4}), k = wave({1, 2, 5, 4}, 0.3), v = wave({1, 2, 5, 4}, 0.9);
-  context.previous_q = q;
-  context.previous_v = v;
+  pass.previous_q = q;
+  pass.previous_v = v;
   AttentionShape shape = kCausal;
   shape.layer = 1;
-  const at::Tensor out = make_elliptical_mixer({}, shape)->mix({q, k, v, v}, context, nullptr);
+  const at::Tensor out = make_elliptical_mixer({}, shape)->mix({q, k, v, v}, pass, nullptr);
   shape.layer = 0;
-  EXPECT_TRUE(
-      at::equal(out, make_elliptical_mixer({}, shape)->mix({q, k, v, v}, context, nullptr)));
+  EXPECT_TRUE(at::equal(out, make_elliptical_mixer({}, shape)->mix({q, k, v, v}, pass, nullptr)));
 }
 
 }  // namespace

@@ -22,9 +22,9 @@ at::Tensor stream(const AttentionStack& stack, const at::Tensor& x, std::vector<
   std::vector<at::Tensor> outputs;
   int64_t begin = 0;
   for (const int64_t piece : pieces) {
-    AttentionContext context;
-    context.caches = &caches;
-    outputs.push_back(stack.forward(x.narrow(1, begin, piece), context));
+    Pass pass;
+    pass.caches = &caches;
+    outputs.push_back(stack.forward(x.narrow(1, begin, piece), pass));
     begin += piece;
   }
   return at::cat(outputs, 1);

@@ -30,7 +30,7 @@ constexpr AttentionShape kShape{.dim = H * D, .num_heads = H};
 
 struct Case {
   at::Tensor q = wave({B, H, N, D}), k = wave({B, H, N, D}, 0.31), v = wave({B, H, N, D}, 1.3);
-  AttentionContext context;
+  Pass pass;
 
   HeadMixer::Heads heads(at::ScalarType type) const {
     return {q.to(type), k.to(type), v.to(type), v.to(type)};
@@ -51,17 +51,17 @@ TEST(Kde, IsTheRegressionOfItsDefinition) {
   for (const bool is_causal : {false, true}) {
     for (const bool padded : {false, true}) {
       Case c;
-      c.context.is_causal = is_causal;
-      if (padded) c.context.key_lengths = torch::tensor({N, N - 4});
+      c.pass.is_causal = is_causal;
+      if (padded) c.pass.key_lengths = torch::tensor({N, N - 4});
       const KernelLoops loops{
-          .kernel_scale = 0.8, .is_causal = is_causal, .key_lengths = c.context.key_lengths};
+          .kernel_scale = 0.8, .is_causal = is_causal, .key_lengths = c.pass.key_lengths};
       at::Tensor expected = support::regression_by_loops(loops.kernels(c.q, c.k), c.v, ones, ones);
       if (padded) expected[1].narrow(1, N - 4, 4).zero_();  // queries of padding
       KdeOptions options;
       options.kernel_scale = 0.8;
       const auto mixer = make_kde_mixer(options, kShape);
       for (const auto type : {torch::kDouble, torch::kFloat}) {
-        EXPECT_LE(max_difference(mixer->mix(c.heads(type), c.context, nullptr), expected),
+        EXPECT_LE(max_difference(mixer->mix(c.heads(type), c.pass, nullptr), expected),
                   tolerance(type));
       }
     }
@@ -73,10 +73,9 @@ TEST(Kde, IsPlainAttentionOnNormalizedKeysAtHalfTheScale) {
   KdeOptions options;
   options.kernel_scale = 0.5 / std::sqrt(static_cast<double>(D));
   HeadMixer::Heads heads = c.heads(torch::kFloat);
-  const at::Tensor out = make_kde_mixer(options, kShape)->mix(heads, c.context, nullptr);
+  const at::Tensor out = make_kde_mixer(options, kShape)->mix(heads, c.pass, nullptr);
   heads.k = normalized_keys(heads.k);
-  EXPECT_LE(max_difference(out, make_softmax_mixer({}, kShape)->mix(heads, c.context, nullptr)),
-            1e-6);
+  EXPECT_LE(max_difference(out, make_softmax_mixer({}, kShape)->mix(heads, c.pass, nullptr)), 1e-6);
 }
 
 TEST(KernelRegression, TakesAMetricAndWeightsOfKeys) {
@@ -94,12 +93,12 @@ TEST(KernelRegression, TakesAMetricAndWeightsOfKeys) {
                                                              rows(weights.log_marginal.exp()));
     for (const auto type : {torch::kDouble, torch::kFloat}) {
       Trace trace;
-      c.context.trace = &trace;
+      c.pass.trace = &trace;
       const at::Tensor out =
           kernel_regression(c.heads(type), m.to(type),
                             KeyWeights{weights.log_marginal.to(type), weights.log_joint.to(type),
                                        weights.factor.to(type)},
-                            {.kernel_scale = 0.8}, c.context);
+                            {.kernel_scale = 0.8}, c.pass);
       // Outputs are three times as large as those of plain attention, hence 3e-5 in float.
       EXPECT_LE(max_difference(out, expected), 3 * tolerance(type));
       const at::Tensor map = trace.tensors.at("layers.0.attention");
@@ -116,10 +115,10 @@ TEST(KernelRegression, DifferentiatesEverything) {
   };
   EXPECT_TRUE(support::gradients_match(
       [](const std::vector<at::Tensor>& in) -> std::vector<at::Tensor> {
-        AttentionContext context;
-        context.is_causal = true;
+        Pass pass;
+        pass.is_causal = true;
         return {kernel_regression({in[0], in[1], in[2], in[2]}, in[3],
-                                  KeyWeights{in[4], in[5], in[6]}, {.kernel_scale = 0.7}, context)};
+                                  KeyWeights{in[4], in[5], in[6]}, {.kernel_scale = 0.7}, pass)};
       },
       {small({1, 2, 4, 3}, 0.7), small({1, 2, 4, 3}, 0.31), small({1, 2, 4, 3}, 1.3),
        small({1, 2, 1, 3}, 0.17).abs(), small({1, 2, 4}, 0.41), small({1, 2, 4}, 0.83),
@@ -130,7 +129,7 @@ TEST(Kde, AZeroKeyIsNeitherNanNorHasANanGradient) {
   Case c;
   c.k[0][0][3].zero_();
   const at::Tensor k = c.k.clone().requires_grad_();
-  const at::Tensor out = make_kde_mixer({}, kShape)->mix({c.q, k, c.v, c.v}, c.context, nullptr);
+  const at::Tensor out = make_kde_mixer({}, kShape)->mix({c.q, k, c.v, c.v}, c.pass, nullptr);
   out.square().sum().backward();
   EXPECT_TRUE(out.isfinite().all().item<bool>());
   EXPECT_TRUE(k.grad().isfinite().all().item<bool>());

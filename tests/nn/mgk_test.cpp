@@ -80,12 +80,12 @@ TEST(Mgk, AgreesWithLoops) {
       options.hard = hard;
       options.epsilon = 0.2;  // large enough to be seen
       const auto mixer = make_mgk_mixer(options, kShape);
-      AttentionContext context;
-      context.is_causal = is_causal;
+      Pass pass;
+      pass.is_causal = is_causal;
       const at::Tensor expected = loops(p, options, is_causal);
       for (const auto type : {torch::kDouble, torch::kFloat}) {
         if (!hard) set(*mixer, "pi", p.pi.to(type));
-        EXPECT_LE(difference(mixer->mix(p.heads(type), context, nullptr), expected),
+        EXPECT_LE(difference(mixer->mix(p.heads(type), pass, nullptr), expected),
                   type == torch::kDouble ? 1e-10 : 1e-5);
       }
     }
@@ -101,13 +101,13 @@ TEST(Mgk, AMetricForEachQueryIsExact) {
     shape.is_causal = is_causal;
     const auto mixer = make_mgk_mixer(options, shape);
     set(*mixer, "pi", p.pi);
-    AttentionContext context;
+    Pass pass;
     Trace trace;
-    context.trace = &trace;
-    context.is_causal = is_causal;
-    context.previous_q = p.q;
-    context.previous_v = wave({1, 1, N, D}, 0.4).to(torch::kDouble);
-    const at::Tensor out = mixer->mix(p.heads(), context, nullptr);
+    pass.trace = &trace;
+    pass.is_causal = is_causal;
+    pass.previous_q = p.q;
+    pass.previous_v = wave({1, 1, N, D}, 0.4).to(torch::kDouble);
+    const at::Tensor out = mixer->mix(p.heads(), pass, nullptr);
     const at::Tensor metric = trace.tensors.at("layers.0.metric");
     ASSERT_EQ(metric.size(2), is_causal ? N : 1);
     EXPECT_LT(number(metric.min()), 0.9);
@@ -127,9 +127,9 @@ TEST(Mgk, OneComponentIsSoftmaxOfDistances) {
   options.epsilon = 0;
   const auto mixer = make_mgk_mixer(options, kShape);
   set(*mixer, "pi", p.pi);
-  const AttentionContext context;
-  EXPECT_LE(difference(mixer->mix(p.heads(), context, nullptr),
-                       make_softmax_mixer({}, kShape)->mix(p.heads(), context, nullptr)),
+  const Pass pass;
+  EXPECT_LE(difference(mixer->mix(p.heads(), pass, nullptr),
+                       make_softmax_mixer({}, kShape)->mix(p.heads(), pass, nullptr)),
             1e-12);
 }
 
@@ -139,11 +139,11 @@ TEST(Mgk, WeightZeroLeavesTheOtherKey) {
   MgkOptions options;
   const auto mixer = make_mgk_mixer(options, kShape);
   set(*mixer, "pi", p.pi);
-  const AttentionContext context;
-  const at::Tensor out = mixer->mix(p.heads(), context, nullptr);
+  const Pass pass;
+  const at::Tensor out = mixer->mix(p.heads(), pass, nullptr);
   p.second_k = p.second_k * 3;
   // A weight is at least 1e-12 for its logarithm's sake.
-  EXPECT_LE(difference(mixer->mix(p.heads(), context, nullptr), out), 1e-11);
+  EXPECT_LE(difference(mixer->mix(p.heads(), pass, nullptr), out), 1e-11);
 }
 
 TEST(Mgk, WeightsAreUsedBetweenZeroAndOne) {
@@ -153,13 +153,13 @@ TEST(Mgk, WeightsAreUsedBetweenZeroAndOne) {
   p.pi[1][0][2] = -0.2;
   const auto mixer = make_mgk_mixer({}, kShape);
   set(*mixer, "pi", p.pi);
-  const AttentionContext context;
-  mixer->mix(p.heads(), context, nullptr).square().sum().backward();
+  const Pass pass;
+  mixer->mix(p.heads(), pass, nullptr).square().sum().backward();
   const at::Tensor gradient = mixer->named_parameters()["pi"].grad();
   EXPECT_EQ(number(gradient[0][0][1]), 0.0);
   EXPECT_EQ(number(gradient[1][0][2]), 0.0);
   EXPECT_NE(number(gradient[0][0][0]), 0.0);
-  EXPECT_LE(difference(mixer->mix(p.heads(), context, nullptr), loops(p, {}, false)), 1e-10);
+  EXPECT_LE(difference(mixer->mix(p.heads(), pass, nullptr), loops(p, {}, false)), 1e-10);
 }
 
 TEST(Mgk, GradientsMatchDifferences) {
@@ -170,11 +170,11 @@ TEST(Mgk, GradientsMatchDifferences) {
     options.epsilon = 0.1;
     const auto mixer = make_mgk_mixer(options, kShape);
     mixer->to(torch::kDouble);
-    AttentionContext context;
-    context.is_causal = true;
+    Pass pass;
+    pass.is_causal = true;
     EXPECT_TRUE(support::gradients_match(
         [&](const std::vector<at::Tensor>& in) -> std::vector<at::Tensor> {
-          return {mixer->mix({in[0], in[1], in[2], in[2], in[3]}, context, nullptr)};
+          return {mixer->mix({in[0], in[1], in[2], in[2], in[3]}, pass, nullptr)};
         },
         {p.q, p.k, p.v, p.second_k}));
   }
@@ -188,10 +188,10 @@ TEST(Mgk, DropoutDropsTokens) {
   shape.dropout = 0.5;
   const auto mixer = make_mgk_mixer({}, shape);
   mixer->to(torch::kDouble);
-  AttentionContext context;
-  const at::Tensor plain = mixer->mix(p.heads(), context, nullptr);
-  context.training = true;
-  const at::Tensor dropped = mixer->mix(p.heads(), context, nullptr);
+  Pass pass;
+  const at::Tensor plain = mixer->mix(p.heads(), pass, nullptr);
+  pass.training = true;
+  const at::Tensor dropped = mixer->mix(p.heads(), pass, nullptr);
   const at::Tensor kept = dropped != 0;
   EXPECT_GT(number(kept.sum()), 10);
   EXPECT_LT(number(kept.sum()), 40);

@@ -34,7 +34,7 @@ MomOptions with_blocks(int64_t num_blocks) {
   return options;
 }
 
-std::vector<std::vector<int64_t>> blocks_of(const MomOptions& options, const AttentionContext& c) {
+std::vector<std::vector<int64_t>> blocks_of(const MomOptions& options, const Pass& c) {
   std::vector<std::vector<int64_t>> blocks;
   const RandomKey key(static_cast<uint64_t>(c.seed("mom blocks")));
   for (const at::Tensor& block : draw_key_blocks(options, N, key)) {
@@ -95,17 +95,17 @@ ByLoops mom_by_loops(const at::Tensor& q,
                      const at::Tensor& k,
                      const at::Tensor& v,
                      const MomOptions& options,
-                     const AttentionContext& context) {
+                     const Pass& pass) {
   support::KernelLoops loops{.kernel_scale = *options.kernel_scale,
-                             .key_lengths = context.key_lengths};
-  const auto blocks = blocks_of(options, context);
+                             .key_lengths = pass.key_lengths};
+  const auto blocks = blocks_of(options, pass);
   const int64_t global =
-      options.is_global ? global_by_loops(loops.kernels(q, k), blocks, context.key_lengths) : -1;
-  loops.is_causal = context.is_causal;
+      options.is_global ? global_by_loops(loops.kernels(q, k), blocks, pass.key_lengths) : -1;
+  loops.is_causal = pass.is_causal;
   const at::Tensor kernels = loops.kernels(q, k);
   ByLoops result{torch::zeros({B, H, N, D}, torch::kDouble)};
   for (int64_t b = 0; b < B; ++b) {
-    const int64_t length = context.key_lengths ? (*context.key_lengths)[b].item<int64_t>() : N;
+    const int64_t length = pass.key_lengths ? (*pass.key_lengths)[b].item<int64_t>() : N;
     for (int64_t h = 0; h < H; ++h) {
       for (int64_t n = 0; n < length; ++n) {
         const at::Tensor row = kernels[b][h][n];
@@ -155,18 +155,18 @@ TEST(Mom, IsTheRegressionOfItsDefinition) {
     options.is_global = variant & 8;
     options.left_out = 0.4;
     options.lookahead = true;
-    AttentionContext context;
-    context.is_causal = is_causal;
-    context.random = RandomKey(static_cast<uint64_t>(variant));
-    if (padded) context.key_lengths = torch::tensor({N, N - 9});
-    const ByLoops expected = mom_by_loops(q, k, v, options, context);
+    Pass pass;
+    pass.is_causal = is_causal;
+    pass.random = RandomKey(static_cast<uint64_t>(variant));
+    if (padded) pass.key_lengths = torch::tensor({N, N - 9});
+    const ByLoops expected = mom_by_loops(q, k, v, options, pass);
     num_fallbacks += expected.num_fallbacks;
     const auto mixer = make_mom_mixer(options, is_causal ? kCausal : kTwoSided);
     for (const auto type : {torch::kDouble, torch::kFloat}) {
       Trace trace;
-      context.trace = &trace;
+      pass.trace = &trace;
       const at::Tensor out =
-          mixer->mix({q.to(type), k.to(type), v.to(type), v.to(type)}, context, nullptr);
+          mixer->mix({q.to(type), k.to(type), v.to(type), v.to(type)}, pass, nullptr);
       const double tolerance = type == torch::kDouble ? 1e-10 : 1e-5;
       EXPECT_LE(max_difference(out, expected.out), tolerance) << variant;
       const at::Tensor traced = trace.tensors.at("layers.0.attention").matmul(v.to(type));
@@ -184,15 +184,15 @@ TEST(Mom, AMetricScalesDistances) {
     const auto output = [&](std::vector<std::string> assignments) {
       const support::AttentionVariant mom{
           .name = "mom", .attention = "mom", .assignments = {selection}};
-      AttentionContext context;
-      context.layer = 1;
-      context.previous_q = q;
-      context.previous_v = 0.5 * v;
+      Pass pass;
+      pass.layer = 1;
+      pass.previous_q = q;
+      pass.previous_v = 0.5 * v;
       AttentionShape shape = kTwoSided;
       shape.layer = 1;
       shape.num_layers = 2;
       const ChosenOptions chosen = mom.options(assignments);
-      return make_mom_mixer(chosen.get<MomOptions>(), shape)->mix({q, k, v, v}, context, nullptr);
+      return make_mom_mixer(chosen.get<MomOptions>(), shape)->mix({q, k, v, v}, pass, nullptr);
     };
     const at::Tensor euclidean = output({"kernel_scale=0.5"});
     EXPECT_LE(max_difference(output({"kernel_scale=1", "distance=elliptical",
@@ -217,9 +217,9 @@ TEST(Mom, OneBlockIsKde) {
 
 TEST(Mom, BlocksAreARandomPartition) {
   MomOptions options;
-  AttentionContext context, other;
+  Pass pass, other;
   other.random = RandomKey(1);
-  const auto blocks = blocks_of(options, context);
+  const auto blocks = blocks_of(options, pass);
   ASSERT_EQ(blocks.size(), 5u);
   std::set<int64_t> keys;
   for (const auto& block : blocks) {
@@ -230,12 +230,12 @@ TEST(Mom, BlocksAreARandomPartition) {
   EXPECT_EQ(keys.size(), 10u);
   EXPECT_GE(*keys.begin(), 0);
   EXPECT_LT(*keys.rbegin(), N);
-  EXPECT_EQ(blocks, blocks_of(options, context));
+  EXPECT_EQ(blocks, blocks_of(options, pass));
   EXPECT_NE(blocks, blocks_of(options, other));
   EXPECT_EQ(draw_key_blocks(options, 3, RandomKey(0)).size(), 3u);
 
   options.is_overlapping = true;
-  const auto subsets = blocks_of(options, context);
+  const auto subsets = blocks_of(options, pass);
   ASSERT_EQ(subsets.size(), 5u);
   for (const auto& subset : subsets) {
     EXPECT_EQ(std::set<int64_t>(subset.begin(), subset.end()).size(), 11u);  // floor(0.9 * 13)
@@ -245,17 +245,17 @@ TEST(Mom, BlocksAreARandomPartition) {
 
 TEST(Mom, SpoiltBlocksDoNotMoveTheDensityBeyondTheOthers) {
   const MomOptions options;
-  AttentionContext context;
+  Pass pass;
   Trace trace;
-  context.trace = &trace;
-  const auto blocks = blocks_of(options, context);
+  pass.trace = &trace;
+  const auto blocks = blocks_of(options, pass);
   const at::Tensor q = wave({1, 1, N, D}), v = wave({1, 1, N, D}, 1.3);
   for (const double corruption : {1e3, -1e3, 1e-3}) {
     at::Tensor k = wave({1, 1, N, D}, 0.31);
     for (const size_t spoilt : {size_t{1}, size_t{3}}) {
       for (const int64_t j : blocks[spoilt]) k[0][0][j] = corruption * q[0][0][j];
     }
-    make_mom_mixer(options, {.dim = D, .num_heads = 1})->mix({q, k, v, v}, context, nullptr);
+    make_mom_mixer(options, {.dim = D, .num_heads = 1})->mix({q, k, v, v}, pass, nullptr);
     const at::Tensor map = trace.tensors.at("layers.0.attention")[0][0];
     const at::Tensor keys = normalized_keys(k.to(torch::kDouble));
     const at::Tensor kernels =

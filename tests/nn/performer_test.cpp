@@ -212,8 +212,8 @@ TEST(Performer, ErrorShrinksWithTheRootOfTheFeatures) {
   const at::Tensor q = wave({2, 3, 40, 8}) * 0.3, k = wave({2, 3, 40, 8}, 0.3) * 0.3,
                    v = wave({2, 3, 40, 8}, 0.9);
   const AttentionShape shape{.dim = 24, .num_heads = 3};
-  const AttentionContext context;
-  const at::Tensor exact = make_softmax_mixer({}, shape)->mix({q, k, v, v}, context, nullptr);
+  const Pass pass;
+  const at::Tensor exact = make_softmax_mixer({}, shape)->mix({q, k, v, v}, pass, nullptr);
   const auto error = [&](int64_t m) {
     double sum = 0;
     for (int64_t seed = 0; seed < 32; ++seed) {
@@ -222,8 +222,7 @@ TEST(Performer, ErrorShrinksWithTheRootOfTheFeatures) {
       options.seed = seed;
       options.favor.epsilon = 0;
       options.projection = FavorProjection::kGaussian;
-      const at::Tensor out =
-          make_performer_mixer(options, shape)->mix({q, k, v, v}, context, nullptr);
+      const at::Tensor out = make_performer_mixer(options, shape)->mix({q, k, v, v}, pass, nullptr);
       sum += number((out - exact).square().mean());
     }
     return std::sqrt(sum / 32);
@@ -237,10 +236,10 @@ TEST(Performer, RedrawsInTrainingOnly) {
   const AttentionVariant variant{.attention = "performer", .assignments = {"redraw=true"}};
   const AttentionStack stack(variant.options(), {.dim = 12, .num_heads = 3, .is_causal = true});
   const auto run = [&](bool training, uint64_t seed) {
-    AttentionContext context;
-    context.training = training;
-    context.random = RandomKey(seed);
-    return stack.forward(wave({2, 9, 12}), context);
+    Pass pass;
+    pass.training = training;
+    pass.random = RandomKey(seed);
+    return stack.forward(wave({2, 9, 12}), pass);
   };
   EXPECT_FALSE(at::equal(run(true, 1), run(true, 2)));
   EXPECT_TRUE(at::equal(run(true, 1), run(true, 1)));
@@ -250,10 +249,10 @@ TEST(Performer, RedrawsInTrainingOnly) {
 TEST(Performer, EachOptionHasAnEffect) {
   const auto output = [](const std::vector<std::string>& assignments) {
     const AttentionVariant variant{.attention = "performer", .assignments = assignments};
-    AttentionContext context;
-    context.key_lengths = torch::tensor({20, 11});
+    Pass pass;
+    pass.key_lengths = torch::tensor({20, 11});
     return AttentionStack(variant.options(), {.dim = 12, .num_heads = 3})
-        .forward(wave({2, 20, 12}), context);
+        .forward(wave({2, 20, 12}), pass);
   };
   const at::Tensor reference = output({});
   for (const char* assignment :
@@ -269,15 +268,15 @@ TEST(Performer, PaddingAsReleasedCountsZeroKeys) {
   // Zero keys have features 1 in all directions and a value of 0: they only add to the denominator.
   const at::Tensor q = wave({1, 1, 6, 4}), k = wave({1, 1, 6, 4}, 0.3),
                    v = torch::ones({1, 1, 6, 4});
-  AttentionContext context;
-  context.key_lengths = torch::tensor({4});
+  Pass pass;
+  pass.key_lengths = torch::tensor({4});
   PerformerOptions options;
   options.count_padding = true;
   const AttentionShape shape{.dim = 4, .num_heads = 1};
-  const at::Tensor out = make_performer_mixer(options, shape)->mix({q, k, v, v}, context, nullptr);
+  const at::Tensor out = make_performer_mixer(options, shape)->mix({q, k, v, v}, pass, nullptr);
   EXPECT_LT(number(out[0][0][0].max()), 0.99);
   options.count_padding = false;
-  const at::Tensor ours = make_performer_mixer(options, shape)->mix({q, k, v, v}, context, nullptr);
+  const at::Tensor ours = make_performer_mixer(options, shape)->mix({q, k, v, v}, pass, nullptr);
   EXPECT_NEAR(number(ours[0][0][0].max()), 1.0, 1e-5);
 }
 
@@ -302,20 +301,20 @@ TEST(Performer, RefusesWhatItCanNotDo) {
 TEST(Performer, MetricStretchesQueriesAndKeys) {
   const at::Tensor q = wave({1, 1, 6, 4}), k = wave({1, 1, 6, 4}, 0.3), v = wave({1, 1, 6, 4}, 0.9);
   const AttentionShape shape{.dim = 4, .num_heads = 1, .layer = 1, .num_layers = 2};
-  AttentionContext context;
-  context.previous_q = q;
-  context.previous_v = wave({1, 1, 6, 4}, 0.5);
+  Pass pass;
+  pass.previous_q = q;
+  pass.previous_v = wave({1, 1, 6, 4}, 0.5);
   PerformerOptions options;
   options.is_elliptical = true;
   Trace trace;
-  context.trace = &trace;
-  const at::Tensor out = make_performer_mixer(options, shape)->mix({q, k, v, v}, context, nullptr);
+  pass.trace = &trace;
+  const at::Tensor out = make_performer_mixer(options, shape)->mix({q, k, v, v}, pass, nullptr);
   const at::Tensor root = trace.tensors.at("layers.0.metric").sqrt();
   ASSERT_EQ(root.sizes(), (at::IntArrayRef{1, 1, 1, 4}));
   options.is_elliptical = false;
-  context.trace = nullptr;
+  pass.trace = nullptr;
   const at::Tensor expected =
-      make_performer_mixer(options, shape)->mix({q * root, k * root, v, v}, context, nullptr);
+      make_performer_mixer(options, shape)->mix({q * root, k * root, v, v}, pass, nullptr);
   EXPECT_LE(number((out - expected).abs().max()), 1e-6);
 }
 
@@ -326,14 +325,14 @@ TEST(Performer, AStreamKeepsNoKeys) {
   const auto mixer = make_performer_mixer({}, shape);
   EXPECT_FALSE(mixer->needs_past());
   std::unique_ptr<MixerState> state;
-  AttentionContext context;
-  context.is_causal = true;
+  Pass pass;
+  pass.is_causal = true;
   const at::Tensor q = wave({1, 3, 5, 4}), k = wave({1, 3, 5, 4}, 0.3), v = wave({1, 3, 5, 4}, 0.9);
-  const at::Tensor whole = mixer->mix({q, k, v, v}, context, nullptr);
+  const at::Tensor whole = mixer->mix({q, k, v, v}, pass, nullptr);
   const auto piece = [&](const at::Tensor& t, int64_t n) { return t.narrow(2, n, 1); };
   for (int64_t n = 0; n < 5; ++n) {
     const at::Tensor out =
-        mixer->mix({piece(q, n), piece(k, n), piece(v, n), piece(v, n)}, context, &state);
+        mixer->mix({piece(q, n), piece(k, n), piece(v, n), piece(v, n)}, pass, &state);
     EXPECT_LE(number((out - piece(whole, n)).abs().max()), 1e-6);
   }
 }

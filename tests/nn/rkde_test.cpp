@@ -110,9 +110,9 @@ TEST(Rkde, GoldenIntermediates) {
   expect_numbers(omega(joint, options), {0.23931349, 0.26874555, 0.24173349, 0.25020748}, 1e-8);
 
   Trace trace;
-  AttentionContext context;
-  context.trace = &trace;
-  make_rkde_mixer({}, support::golden_shape(false))->mix(heads, context, nullptr);
+  Pass pass;
+  pass.trace = &trace;
+  make_rkde_mixer({}, support::golden_shape(false))->mix(heads, pass, nullptr);
   expect_numbers(trace.tensors.at("layers.0.attention").sum(-1),
                  {0.988343, 0.965803, 1.086656, 0.971879}, 1e-6);
 
@@ -192,9 +192,9 @@ TEST(Rkde, IsTheRegressionOfItsDefinition) {
   for (const bool is_causal : {false, true}) {
     for (const bool padded : {false, true}) {
       for (const bool hampel : {false, true}) {
-        AttentionContext context;
-        context.is_causal = is_causal;
-        if (padded) context.key_lengths = torch::tensor({N, N - 4});
+        Pass pass;
+        pass.is_causal = is_causal;
+        if (padded) pass.key_lengths = torch::tensor({N, N - 4});
         RkdeOptions options;
         options.kernel_scale = 0.8;
         options.threshold = 0.3;
@@ -205,9 +205,9 @@ TEST(Rkde, IsTheRegressionOfItsDefinition) {
                                        .threshold = 0.3,
                                        .num_iterations = options.num_iterations,
                                        .prefix = is_causal,
-                                       .lengths = context.key_lengths};
+                                       .lengths = pass.key_lengths};
         const support::KernelLoops loops{
-            .kernel_scale = 0.8, .is_causal = is_causal, .key_lengths = context.key_lengths};
+            .kernel_scale = 0.8, .is_causal = is_causal, .key_lengths = pass.key_lengths};
         const at::Tensor kernels = loops.kernels(q, k);
         // Each query normalizes the weights of the keys that it sees.
         const auto normalized = [&](const at::Tensor& x) {
@@ -222,7 +222,7 @@ TEST(Rkde, IsTheRegressionOfItsDefinition) {
         const auto mixer = make_rkde_mixer(options, is_causal ? kCausal : kTwoSided);
         for (const auto type : {torch::kDouble, torch::kFloat}) {
           const at::Tensor out =
-              mixer->mix({q.to(type), k.to(type), v.to(type), v.to(type)}, context, nullptr);
+              mixer->mix({q.to(type), k.to(type), v.to(type), v.to(type)}, pass, nullptr);
           EXPECT_LE(max_difference(out, expected), type == torch::kDouble ? 1e-10 : 1e-5)
               << is_causal << padded << hampel;
         }

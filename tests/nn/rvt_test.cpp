@@ -30,8 +30,8 @@ at::Tensor golden_output(bool normalize_keys, at::ScalarType type) {
   const auto mixer = make_rvt_mixer(options, {.dim = 2, .num_heads = 1, .window = 4});
   mixer->to(type);
   const at::Tensor v = kV.to(type);
-  AttentionContext context;
-  return mixer->mix({kQ.to(type), kK.to(type), v, v}, context, nullptr).to(torch::kDouble);
+  Pass pass;
+  return mixer->mix({kQ.to(type), kK.to(type), v, v}, pass, nullptr).to(torch::kDouble);
 }
 
 TEST(RvtAttention, MatchesTheGoldens) {
@@ -57,11 +57,11 @@ struct Input {
              k = torch::randn({2, 3, 7, 4}, torch::kDouble),
              v = torch::randn({2, 3, 7, 4}, torch::kDouble),
              previous = torch::randn({2, 3, 7, 4}, torch::kDouble);
-  AttentionContext context() const {
-    AttentionContext context;
-    context.layer = 1;
-    context.previous_q = context.previous_v = previous;
-    return context;
+  Pass pass() const {
+    Pass pass;
+    pass.layer = 1;
+    pass.previous_q = pass.previous_v = previous;
+    return pass;
   }
 };
 
@@ -73,15 +73,14 @@ at::Tensor gated(const Input& in, double gate, const RvtAttentionOptions& option
   mixer->to(torch::kDouble);
   const torch::NoGradGuard no_grad;
   mixer->named_parameters()["gate"].fill_(gate);
-  return mixer->mix({in.q, in.k, in.v, in.v}, in.context(), nullptr);
+  return mixer->mix({in.q, in.k, in.v, in.v}, in.pass(), nullptr);
 }
 
 TEST(RvtAttention, OpenGatesAreSoftmaxAndShutOnesTheMean) {
   torch::manual_seed(5);
   const Input in;
-  const at::Tensor open =
-      make_softmax_mixer({}, kShape)
-          ->mix({in.q, normalized_keys(in.k), in.v, in.v}, in.context(), nullptr);
+  const at::Tensor open = make_softmax_mixer({}, kShape)
+                              ->mix({in.q, normalized_keys(in.k), in.v, in.v}, in.pass(), nullptr);
   EXPECT_TRUE(torch::allclose(gated(in, 40.0, {}), open, 0, 1e-12));
   EXPECT_TRUE(torch::allclose(gated(in, -40.0, {}), in.v.mean(2, true).expand_as(in.v), 0, 1e-12));
 }
@@ -93,7 +92,7 @@ TEST(RvtAttention, TakesAMetric) {
   options.normalize_keys = false;
   options.is_elliptical = true;
   const at::Tensor elliptical =
-      make_elliptical_mixer({}, kShape)->mix({in.q, in.k, in.v, in.v}, in.context(), nullptr);
+      make_elliptical_mixer({}, kShape)->mix({in.q, in.k, in.v, in.v}, in.pass(), nullptr);
   EXPECT_TRUE(torch::allclose(gated(in, 40.0, options), elliptical, 0, 1e-12));
 }
 
@@ -107,11 +106,10 @@ TEST(RvtAttention, LaterLayersHaveNoGate) {
   const Input in;
   options.gated_layers = 0;
   const auto mixer = make_rvt_mixer(options, kShape);
-  const at::Tensor open =
-      make_softmax_mixer({}, kShape)
-          ->mix({in.q, normalized_keys(in.k), in.v, in.v}, in.context(), nullptr);
+  const at::Tensor open = make_softmax_mixer({}, kShape)
+                              ->mix({in.q, normalized_keys(in.k), in.v, in.v}, in.pass(), nullptr);
   EXPECT_TRUE(
-      torch::allclose(mixer->mix({in.q, in.k, in.v, in.v}, in.context(), nullptr), open, 0, 1e-12));
+      torch::allclose(mixer->mix({in.q, in.k, in.v, in.v}, in.pass(), nullptr), open, 0, 1e-12));
 }
 
 TEST(RvtAttention, RefusesWhatItsGateIsNotFor) {
@@ -129,7 +127,7 @@ TEST(RvtAttention, RefusesWhatItsGateIsNotFor) {
   const auto mixer = make_rvt_mixer({}, shape);
   mixer->to(torch::kDouble);
   const std::string message = error_message<c10::ValueError>(
-      [&] { mixer->mix({in.q, in.k, in.v, in.v}, in.context(), nullptr); });
+      [&] { mixer->mix({in.q, in.k, in.v, in.v}, in.pass(), nullptr); });
   EXPECT_NE(message.find("rvt attention: there must be at most 6 tokens, the size of the learned "
                          "gate, got 7 (train with a larger model.attention.window)"),
             std::string::npos)

@@ -84,12 +84,12 @@ TEST(Spkde, IsTheRegressionOfItsDefinition) {
       options.kernel_scale = 0.8;
       options.outliers = 0.3;
       options.lookahead = true;
-      AttentionContext context;
-      context.is_causal = is_causal;
-      if (padded) context.key_lengths = torch::tensor({N, N - 4});
+      Pass pass;
+      pass.is_causal = is_causal;
+      if (padded) pass.key_lengths = torch::tensor({N, N - 4});
       const std::vector<int64_t> lengths{N, padded ? N - 4 : N};
       const support::KernelLoops loops{
-          .kernel_scale = 0.8, .is_causal = is_causal, .key_lengths = context.key_lengths};
+          .kernel_scale = 0.8, .is_causal = is_causal, .key_lengths = pass.key_lengths};
       const at::Tensor kernels = loops.kernels(q, k);
       // Weights add up to 1 over the keys that a query sees.
       const auto rows = [&](const at::Tensor& x) {
@@ -104,7 +104,7 @@ TEST(Spkde, IsTheRegressionOfItsDefinition) {
       const auto mixer = make_spkde_mixer(options, is_causal ? kCausal : kTwoSided);
       for (const auto type : {torch::kDouble, torch::kFloat}) {
         const at::Tensor out =
-            mixer->mix({q.to(type), k.to(type), v.to(type), v.to(type)}, context, nullptr);
+            mixer->mix({q.to(type), k.to(type), v.to(type), v.to(type)}, pass, nullptr);
         EXPECT_LE(max_difference(out, expected), type == torch::kDouble ? 1e-10 : 1e-5)
             << is_causal << padded;
       }

@@ -132,7 +132,7 @@ TEST_F(AttackEvaluation, ASignalKeepsFinishedBatches) {
   task_.num_passes = 0;
   {
     const SignalGuard signals;
-    task_.hook = [this](const at::Tensor&, const tasks::ClassifierPass&) {
+    task_.hook = [this](const at::Tensor&, const nn::Pass&) {
       if (task_.num_passes == 20) raise(SIGTERM);  // in pgd of the third batch
     };
     try {
@@ -297,7 +297,7 @@ TEST_F(AttackEvaluation, ThePublishedProfileIsAsReleased) {
   const at::Tensor clean = task_.normalize(task_.pixels);
   std::set<std::string> estimators;
   at::Tensor last;
-  task_.hook = [&](const at::Tensor& x, const tasks::ClassifierPass& pass) {
+  task_.hook = [&](const at::Tensor& x, const nn::Pass& pass) {
     EXPECT_EQ(pass.metric_low, 0.3);  // of a random metric
     estimators.insert(pass.metric_estimator ? std::string(to_string(*pass.metric_estimator)) : "");
     EXPECT_FALSE(pass.gradient_through_metric);
@@ -445,7 +445,7 @@ TEST_F(AttackEvaluation, TheModelIsLeftAsFound) {
   task_.model().train();
   at::Tensor weight = task_.model().parameters().front();
   weight.mutable_grad() = at::full_like(weight, 2);
-  task_.hook = [&](const at::Tensor&, const tasks::ClassifierPass&) {
+  task_.hook = [&](const at::Tensor&, const nn::Pass&) {
     EXPECT_FALSE(task_.model().is_training());
     EXPECT_FALSE(weight.requires_grad());
     if (task_.num_passes == 7) throw std::runtime_error("a fault");

@@ -144,7 +144,7 @@ TEST_F(AttackPictures, OfAStoppedAttackAreThoseOfAWholeOne) {
   const AttackWords words{.attacks = "pgd", .eps = "8/255", .assignments = {"pgd.steps=5"}};
   {
     const SignalGuard signals;
-    task_.hook = [this](const at::Tensor&, const tasks::ClassifierPass&) {
+    task_.hook = [this](const at::Tensor&, const nn::Pass&) {
       if (task_.num_passes == 20) raise(SIGTERM);  // in the third batch
     };
     EXPECT_THROW(attack(words), Interrupted);

@@ -71,7 +71,7 @@ std::unique_ptr<tasks::EvalSet> ToyPictureTask::eval_set(Options& options) {
   return std::make_unique<ToyPictureSet>(*this, dynamic_cast<ToyPictureEvalOptions&>(options));
 }
 
-at::Tensor ToyPictureTask::logits(const at::Tensor& normalized, const tasks::ClassifierPass& pass) {
+at::Tensor ToyPictureTask::logits(const at::Tensor& normalized, nn::Pass& pass) {
   if (hook) hook(normalized, pass);
   ++num_passes;
   const at::Tensor x = normalized.flatten(1);

@@ -50,10 +50,10 @@ class ToyPictureTask : public tasks::Task, public tasks::Classifier {
 
   int64_t num_classes() const override { return 6; }
   at::Tensor normalize(const at::Tensor& raw) const override { return (raw - 0.4) / 0.25; }
-  at::Tensor logits(const at::Tensor& normalized, const tasks::ClassifierPass& pass) override;
+  at::Tensor logits(const at::Tensor& normalized, nn::Pass& pass) override;
 
   /// Called with the input of each pass, before it.
-  std::function<void(const at::Tensor& normalized, const tasks::ClassifierPass&)> hook;
+  std::function<void(const at::Tensor& normalized, const nn::Pass&)> hook;
   int64_t num_passes = 0;
   at::Tensor pixels, targets;
 

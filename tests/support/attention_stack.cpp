@@ -21,18 +21,18 @@ AttentionStack::AttentionStack(const ChosenOptions& options, nn::AttentionShape 
   }
 }
 
-at::Tensor AttentionStack::forward(at::Tensor x, nn::AttentionContext& context) const {
-  context.is_causal = is_causal;
+at::Tensor AttentionStack::forward(at::Tensor x, nn::Pass& pass) const {
+  pass.is_causal = is_causal;
   for (size_t layer = 0; layer < layers.size(); ++layer) {
-    context.layer = static_cast<int64_t>(layer);
-    x = x + layers[layer]->forward(x, context);
+    pass.layer = static_cast<int64_t>(layer);
+    x = x + layers[layer]->forward(x, pass);
   }
   return x;
 }
 
 at::Tensor AttentionStack::forward(const at::Tensor& x) const {
-  nn::AttentionContext context;
-  return forward(x, context);
+  nn::Pass pass;
+  return forward(x, pass);
 }
 
 void AttentionStack::to(at::ScalarType type) const {

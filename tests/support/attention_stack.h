@@ -17,7 +17,7 @@ struct AttentionStack {
   /// dim and num_heads of `shape`, three layers, weights N(0, 0.3^2) from a fixed seed.
   AttentionStack(const ChosenOptions& options, nn::AttentionShape shape);
 
-  at::Tensor forward(at::Tensor x, nn::AttentionContext& context) const;
+  at::Tensor forward(at::Tensor x, nn::Pass& pass) const;
   at::Tensor forward(const at::Tensor& x) const;
   void to(at::ScalarType type) const;
   std::vector<at::Tensor> parameters() const;

@@ -24,13 +24,13 @@ at::Tensor golden_previous_v() { return rows({0.5, 0.25, 0, 0.5, 1.5, 1, -1, 1})
 void expect_golden(nn::HeadMixer& mixer, bool is_causal, std::vector<double> expected) {
   const nn::HeadMixer::Heads heads = golden_heads();
   for (const auto type : {torch::kDouble, torch::kFloat}) {
-    nn::AttentionContext context;
-    context.is_causal = is_causal;
-    context.previous_q = heads.q.to(type);
-    context.previous_v = golden_previous_v().to(type);
+    nn::Pass pass;
+    pass.is_causal = is_causal;
+    pass.previous_q = heads.q.to(type);
+    pass.previous_v = golden_previous_v().to(type);
     const at::Tensor out =
         mixer.mix({heads.q.to(type), heads.k.to(type), heads.v.to(type), heads.v_new.to(type)},
-                  context, nullptr);
+                  pass, nullptr);
     // The goldens have 8 decimals.
     const double tolerance = type == torch::kDouble ? 1e-7 : 1e-5;
     EXPECT_LE((out.to(torch::kDouble) - rows(expected)).abs().max().item<double>(), tolerance)

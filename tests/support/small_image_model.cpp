@@ -40,8 +40,8 @@ at::Tensor some_pixels(int64_t B, int64_t size, double frequency) {
 
 at::Tensor evaluate(models::ImageModel& model, const at::Tensor& pixels) {
   const torch::NoGradGuard no_grad;
-  nn::AttentionContext context;
-  return model.forward(pixels, context);
+  nn::Pass pass;
+  return model.forward(pixels, pass);
 }
 
 void stir_parameters(models::ImageModel& model) {

@@ -106,11 +106,11 @@ TEST_F(TeacherTest, SecondHeadLearnsWhatTheTeacherSays) {
     const at::Tensor loss = student.loss(batch, RandomKey(1));
     const at::Tensor said = teacher.logits(teacher.normalize(batch.input), {}).to(at::kDouble);
     // What the head says, by training mode: evaluation would give the mean of both heads.
-    nn::AttentionContext context;
-    context.training = true;
+    nn::Pass pass;
+    pass.training = true;
     auto& model = dynamic_cast<models::ImageModel&>(student.model());
     const at::Tensor head =
-        model.heads(student.normalize(batch.input), context).distilled.to(at::kDouble);
+        model.heads(student.normalize(batch.input), pass).distilled.to(at::kDouble);
     double expected = 0;
     for (int64_t b = 0; b < 4; ++b) {
       const double tau = kind == TeacherKind::kSoft ? 2.0 : 1.0;
@@ -155,10 +155,10 @@ TEST_F(TeacherTest, OfAnotherSizeSeesResizedPictures) {
   const at::Tensor seen =
       at::upsample_bicubic2d(batch.input, {32, 32}, /*align_corners=*/false).clamp(0, 1);
   const at::Tensor said = teacher.logits(teacher.normalize(seen), {}).argmax(1);
-  nn::AttentionContext context;
-  context.training = true;
+  nn::Pass pass;
+  pass.training = true;
   auto& model = dynamic_cast<models::ImageModel&>(student.model());
-  const at::Tensor head = model.heads(student.normalize(batch.input), context).distilled;
+  const at::Tensor head = model.heads(student.normalize(batch.input), pass).distilled;
   EXPECT_NEAR(student.loss(batch, RandomKey(1)).item<double>(),
               torch::cross_entropy_loss(head, said).item<double>(), 1e-5);
 }

@@ -44,9 +44,9 @@ TEST(Generate, GreedyIsTheLikeliestWordOfTheWholeText) {
   ASSERT_EQ(tokens.size(), 12u);
   std::vector<int64_t> text(prompt.begin(), prompt.end());
   for (const int32_t token : tokens) {
-    nn::AttentionContext context;
+    nn::Pass pass;
     const at::Tensor hidden =
-        task.lm().forward(torch::tensor(text, torch::kLong).unsqueeze(0), context);
+        task.lm().forward(torch::tensor(text, torch::kLong).unsqueeze(0), pass);
     const at::Tensor last = task.lm().log_probabilities(hidden.select(1, hidden.size(1) - 1));
     // The likeliest up to the rounding of another order of sums.
     EXPECT_GE(last[0][token].item<double>(), last.max().item<double>() - 1e-5);

@@ -145,9 +145,9 @@ std::vector<double> nll_by_windows(LanguageModelTask& task,
   };
   std::vector<double> result;
   for (size_t begin = 0; begin + static_cast<size_t>(window) < stream.size(); ++begin) {
-    nn::AttentionContext context;
-    context.metric_scope = scope;
-    const at::Tensor hidden = task.lm().forward(tokens(begin, window).unsqueeze(0), context)[0];
+    nn::Pass pass;
+    pass.metric_scope = scope;
+    const at::Tensor hidden = task.lm().forward(tokens(begin, window).unsqueeze(0), pass)[0];
     const at::Tensor nll = task.lm().nll(hidden, tokens(begin + 1, window));
     for (int64_t n = begin == 0 ? 0 : window - 1; n < window; ++n) {
       result.push_back(nll[n].item<double>());

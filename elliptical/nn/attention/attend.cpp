@@ -16,11 +16,11 @@ namespace {
 at::Tensor probabilities(const HeadMixer::Heads& heads,
                          const std::optional<at::Tensor>& metric,
                          const AttendOptions& options,
-                         const AttentionContext& context) {
+                         const Pass& pass) {
   const double scale =
       options.scale.value_or(1.0 / std::sqrt(static_cast<double>(heads.q.size(3))));
   const at::Tensor q = (metric ? heads.q * *metric : heads.q) * scale;
-  const at::Tensor seen = visible_keys(heads.q.size(2), heads.k.size(2), context);
+  const at::Tensor seen = visible_keys(heads.q.size(2), heads.k.size(2), pass);
   const at::Tensor logits = at::where(seen, q.matmul(heads.k.transpose(-2, -1)),
                                       -std::numeric_limits<double>::infinity());
   return at::where(seen, logits.softmax(-1), 0.0);
@@ -28,11 +28,11 @@ at::Tensor probabilities(const HeadMixer::Heads& heads,
 
 }  // namespace
 
-at::Tensor visible_keys(int64_t num_queries, int64_t num_keys, const AttentionContext& context) {
+at::Tensor visible_keys(int64_t num_queries, int64_t num_keys, const Pass& pass) {
   at::Tensor seen = at::ones({num_queries, num_keys}, at::kBool);
-  if (context.is_causal) seen = seen.tril(num_keys - num_queries);
-  if (context.key_lengths) {
-    const at::Tensor real = at::arange(num_keys) < context.key_lengths->unsqueeze(-1);  // (B, M)
+  if (pass.is_causal) seen = seen.tril(num_keys - num_queries);
+  if (pass.key_lengths) {
+    const at::Tensor real = at::arange(num_keys) < pass.key_lengths->unsqueeze(-1);  // (B, M)
     seen = seen.logical_and(real.unsqueeze(1).unsqueeze(1));
   }
   return seen;
@@ -41,12 +41,12 @@ at::Tensor visible_keys(int64_t num_queries, int64_t num_keys, const AttentionCo
 void leave_trace(const HeadMixer::Heads& heads,
                  const std::optional<at::Tensor>& metric,
                  const std::function<at::Tensor()>& map,
-                 const AttentionContext& context) {
-  if (context.trace == nullptr) return;
+                 const Pass& pass) {
+  if (pass.trace == nullptr) return;
   const at::NoGradGuard no_grad;
   const auto write = [&](const char* what, const at::Tensor& tensor) {
-    const std::string name = "layers." + std::to_string(context.layer) + "." + what;
-    context.trace->tensors[name] = tensor.detach();
+    const std::string name = "layers." + std::to_string(pass.layer) + "." + what;
+    pass.trace->tensors[name] = tensor.detach();
   };
   write("queries", heads.q);
   write("keys", heads.k);
@@ -58,17 +58,16 @@ void leave_trace(const HeadMixer::Heads& heads,
 at::Tensor attend(const HeadMixer::Heads& heads,
                   const std::optional<at::Tensor>& metric,
                   const AttendOptions& options,
-                  const AttentionContext& context) {
+                  const Pass& pass) {
   ops::AttentionOptions call{
-      .is_causal = context.is_causal, .scale = options.scale, .key_lengths = context.key_lengths};
-  if (context.training && options.dropout > 0.0) {
+      .is_causal = pass.is_causal, .scale = options.scale, .key_lengths = pass.key_lengths};
+  if (pass.training && options.dropout > 0.0) {
     call.dropout_p = options.dropout;
-    call.generator = at::detail::createCPUGenerator(context.seed("attention dropout"));
+    call.generator = at::detail::createCPUGenerator(pass.seed("attention dropout"));
   }
-  leave_trace(
-      heads, metric, [&] { return probabilities(heads, metric, options, context); }, context);
-  const bool keeps_all = !context.num_kept || context.is_causal || context.key_lengths;
-  const int64_t num_kept = keeps_all ? heads.q.size(2) : *context.num_kept;
+  leave_trace(heads, metric, [&] { return probabilities(heads, metric, options, pass); }, pass);
+  const bool keeps_all = !pass.num_kept || pass.is_causal || pass.key_lengths;
+  const int64_t num_kept = keeps_all ? heads.q.size(2) : *pass.num_kept;
   const auto kept = [&](const at::Tensor& rows) {  // one row is one for all tokens
     return rows.size(2) <= num_kept ? rows : rows.narrow(2, 0, num_kept);
   };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The attention op as mixers call it: causality, padding and dropout come from the context, and
+// The attention op as mixers call it: causality, padding and dropout come from the pass, and
 // what analyses want to see goes into the trace.
 #pragma once
 
@@ -17,20 +17,20 @@ struct AttendOptions {
 };
 
 /// Which keys a query sees, bool (N, M) or, with padding, (B, 1, N, M).
-at::Tensor visible_keys(int64_t num_queries, int64_t num_keys, const AttentionContext& context);
+at::Tensor visible_keys(int64_t num_queries, int64_t num_keys, const Pass& pass);
 
 /// With a trace: leaves "layers.3.queries", "keys", "values", "metric" where there is one, and as
 /// "attention" what `map` gives, (B, H, N, M), without gradient.
 void leave_trace(const HeadMixer::Heads& heads,
                  const std::optional<at::Tensor>& metric,
                  const std::function<at::Tensor()>& map,
-                 const AttentionContext& context);
+                 const Pass& pass);
 
 /// (B, H, N, D), or (B, H, num_kept, D) where fewer tokens are kept; leaves a trace. The result has
 /// the same bits with and without.
 at::Tensor attend(const HeadMixer::Heads& heads,
                   const std::optional<at::Tensor>& metric,
                   const AttendOptions& options,
-                  const AttentionContext& context);
+                  const Pass& pass);
 
 }  // namespace elliptical::nn

@@ -21,9 +21,9 @@ DensityMixer::DensityMixer(const DensityOptions& options, const AttentionShape& 
 }
 
 std::optional<at::Tensor> DensityMixer::metric(const Heads& heads,
-                                               const AttentionContext& context,
+                                               const Pass& pass,
                                                std::unique_ptr<MixerState>* state) const {
-  return source_ ? source_->metric(heads, context, state) : std::nullopt;
+  return source_ ? source_->metric(heads, pass, state) : std::nullopt;
 }
 
 std::optional<std::string> DensityMixer::why_no_streaming() const {

@@ -28,7 +28,7 @@ class DensityMixer : public HeadMixer {
 
   /// Nothing where distances are Euclidean, and in the first layer. `state` belongs to it.
   std::optional<at::Tensor> metric(const Heads& heads,
-                                   const AttentionContext& context,
+                                   const Pass& pass,
                                    std::unique_ptr<MixerState>* state) const;
   const RegressionOptions& regression() const { return regression_; }
 

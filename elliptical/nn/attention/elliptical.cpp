@@ -23,9 +23,9 @@ class EllipticalMixer : public HeadMixer {
         scale_logits_(options.scale_logits) {}
 
   at::Tensor mix(const Heads& heads,
-                 const AttentionContext& context,
+                 const Pass& pass,
                  std::unique_ptr<MixerState>* state) override {
-    return attend(heads, source_.metric(heads, context, state), attend_, context);
+    return attend(heads, source_.metric(heads, pass, state), attend_, pass);
   }
 
   std::optional<std::string> why_no_streaming() const override {

@@ -27,10 +27,10 @@ class FourierMixer : public HeadMixer {
   }
 
   at::Tensor mix(const Heads& heads,
-                 const AttentionContext& context,
+                 const Pass& pass,
                  std::unique_ptr<MixerState>* state) override {
     std::optional<at::Tensor> metric;
-    if (source_) metric = source_->metric(heads, context, state);
+    if (source_) metric = source_->metric(heads, pass, state);
     TORCH_CHECK_VALUE(!metric || metric->size(2) == 1,
                       "fourier attention: the metric must have one row for all tokens, got ",
                       metric ? metric->size(2) : 1,
@@ -38,11 +38,11 @@ class FourierMixer : public HeadMixer {
     const at::Tensor stretch = metric ? metric->sqrt() * radius_ : radius_;
     const at::Tensor a = heads.q * stretch, b = heads.k * stretch;
     ops::FourierOptions call{
-        .is_causal = context.is_causal, .epsilon = epsilon_, .key_lengths = context.key_lengths};
-    leave_trace(heads, metric, [&] { return ops::fourier_map(a, b, call); }, context);
-    if (context.training && dropout_ > 0.0) {
+        .is_causal = pass.is_causal, .epsilon = epsilon_, .key_lengths = pass.key_lengths};
+    leave_trace(heads, metric, [&] { return ops::fourier_map(a, b, call); }, pass);
+    if (pass.training && dropout_ > 0.0) {
       call.dropout_p = dropout_;
-      call.dropout_seed = context.seed("attention dropout");
+      call.dropout_seed = pass.seed("attention dropout");
     }
     return ops::fourier_attention(a, b, heads.v, call);
   }

@@ -11,9 +11,9 @@ class KdeMixer : public DensityMixer {
   KdeMixer(const KdeOptions& options, const AttentionShape& shape) : DensityMixer(options, shape) {}
 
   at::Tensor mix(const Heads& heads,
-                 const AttentionContext& context,
+                 const Pass& pass,
                  std::unique_ptr<MixerState>* state) override {
-    return kernel_regression(heads, metric(heads, context, state), {}, regression(), context);
+    return kernel_regression(heads, metric(heads, pass, state), {}, regression(), pass);
   }
 };
 

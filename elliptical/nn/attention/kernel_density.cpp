@@ -12,10 +12,10 @@ namespace {
 void trace_given(const HeadMixer::Heads& heads,
                  const std::optional<at::Tensor>& metric,
                  const at::Tensor& value_weights,
-                 const AttentionContext& context) {
+                 const Pass& pass) {
   const at::NoGradGuard no_grad;
   const auto entry = [&](const char* what) -> at::Tensor& {
-    return context.trace->tensors["layers." + std::to_string(context.layer) + "." + what];
+    return pass.trace->tensors["layers." + std::to_string(pass.layer) + "." + what];
   };
   entry("queries") = heads.q.detach();
   entry("keys") = heads.k.detach();
@@ -71,7 +71,7 @@ at::Tensor kernel_regression(const HeadMixer::Heads& heads,
                              const std::optional<at::Tensor>& metric,
                              const std::optional<KeyWeights>& weights,
                              const RegressionOptions& options,
-                             const AttentionContext& context) {
+                             const Pass& pass) {
   const auto type = heads.q.scalar_type();
   at::Tensor log_marginal, v = heads.v, ratio, factor;
   if (weights) log_marginal = weights->log_marginal.to(type);
@@ -84,9 +84,9 @@ at::Tensor kernel_regression(const HeadMixer::Heads& heads,
     v = v * ratio.unsqueeze(-1);
   }
   const at::Tensor out = attend({kernel.q, kernel.k, v, heads.v_new}, {},
-                                {.scale = kernel.scale, .dropout = options.dropout}, context);
-  if (context.trace != nullptr) {
-    trace_given(heads, metric, weights ? ratio.unsqueeze(-2) * factor : at::Tensor(), context);
+                                {.scale = kernel.scale, .dropout = options.dropout}, pass);
+  if (pass.trace != nullptr) {
+    trace_given(heads, metric, weights ? ratio.unsqueeze(-2) * factor : at::Tensor(), pass);
   }
   return weights ? out * factor : out;
 }

@@ -62,6 +62,6 @@ at::Tensor kernel_regression(const HeadMixer::Heads& heads,
                              const std::optional<at::Tensor>& metric,
                              const std::optional<KeyWeights>& weights,
                              const RegressionOptions& options,
-                             const AttentionContext& context);
+                             const Pass& pass);
 
 }  // namespace elliptical::nn

@@ -64,12 +64,11 @@ MetricSource::MetricSource(const MetricSourceOptions& options,
 }
 
 std::optional<at::Tensor> MetricSource::metric(const HeadMixer::Heads& heads,
-                                               const AttentionContext& context,
+                                               const Pass& pass,
                                                std::unique_ptr<MixerState>* state) const {
   if (!has_metric()) return std::nullopt;
-  const at::Tensor m =
-      state != nullptr ? of_stream(heads, context, *state) : of_sequence(heads, context);
-  if (context.metric_statistics != nullptr) context.metric_statistics->add(context.layer, m);
+  const at::Tensor m = state != nullptr ? of_stream(heads, pass, *state) : of_sequence(heads, pass);
+  if (pass.metric_statistics != nullptr) pass.metric_statistics->add(pass.layer, m);
   return m;
 }
 
@@ -77,64 +76,62 @@ bool MetricSource::has_one_row() const {
   return !reads_tokens(options_.metric.estimator) || scope_ == MetricScope::kSequence;
 }
 
-at::Tensor MetricSource::of_sequence(const HeadMixer::Heads& heads,
-                                     const AttentionContext& context) const {
+at::Tensor MetricSource::of_sequence(const HeadMixer::Heads& heads, const Pass& pass) const {
   const MetricFields& from = options_.metric;
   // A control that looks at no token stays what it is.
   const MetricEstimator estimator = reads_tokens(from.estimator)
-                                        ? context.metric_estimator.value_or(from.estimator)
+                                        ? pass.metric_estimator.value_or(from.estimator)
                                         : from.estimator;
   ops::MetricOptions call{
       .estimator = estimator,
-      .scope = context.metric_scope.value_or(scope_),
+      .scope = pass.metric_scope.value_or(scope_),
       .scaling = from.scaling,
       .delta = from.delta,
-      .differentiable = context.gradient_through_metric.value_or(options_.gradient_through_metric),
+      .differentiable = pass.gradient_through_metric.value_or(options_.gradient_through_metric),
       .attenuation = from.attenuation,
       .step = from.step,
-      .is_causal = context.is_causal,
+      .is_causal = pass.is_causal,
       .scale = logit_scale_,
       .query_stride = from.query_stride,
-      .low =
-          estimator == MetricEstimator::kRandom ? context.metric_low.value_or(from.low) : from.low,
+      .low = estimator == MetricEstimator::kRandom ? pass.metric_low.value_or(from.low) : from.low,
       .seed = from.seed,
       .value = from.value.value_or(1.0),
-      .lengths = context.key_lengths};
+      .lengths = pass.key_lengths};
   // One row serves all tokens of a control that looks at none.
   if (!reads_tokens(estimator)) call.scope = MetricScope::kSequence;
   if (temperature_.defined()) call.temperature = temperature_;
   if (estimator == MetricEstimator::kRandom) {
-    call.generator = at::detail::createCPUGenerator(context.seed("metric"));
+    call.generator = at::detail::createCPUGenerator(pass.seed("metric"));
   }
   const bool at_keys = varies_output(estimator) && from.points == MetricPoints::kKeys;
   ops::MetricInputs inputs{.v = heads.v_new, .q = at_keys ? heads.k : heads.q, .k = heads.k};
   if (reads_tokens(estimator)) {
-    inputs.v_prev = context.previous_v;
-    inputs.q_prev = context.previous_q;
+    inputs.v_prev = pass.previous_v;
+    inputs.q_prev = pass.previous_q;
   }
   return ops::metric(inputs, call);
 }
 
 at::Tensor MetricSource::of_stream(const HeadMixer::Heads& heads,
-                                   const AttentionContext& context,
+                                   const Pass& pass,
                                    std::unique_ptr<MixerState>& state) const {
   const MetricFields& from = options_.metric;
   if (!state) state = std::make_unique<MetricState>(from.scaling, from.delta);
   auto& running = dynamic_cast<MetricState&>(*state);
   switch (from.estimator) {
     case MetricEstimator::kIsotropic: {
-      const at::Tensor rows = running.prefix.update(heads.v_new, context.previous_v);
+      const at::Tensor rows = running.prefix.update(heads.v_new, pass.previous_v);
       return rows.mean(-1, /*keepdim=*/true).expand_as(rows);
     }
     case MetricEstimator::kQuotient: {
-      const at::Tensor change = (heads.v_new - context.previous_v).abs() /
-                                ((heads.q - context.previous_q).abs() + from.attenuation);
+      const at::Tensor change = (heads.v_new - pass.previous_v).abs() /
+                                ((heads.q - pass.previous_q).abs() + from.attenuation);
       return running.prefix.update(change, at::zeros_like(change));
     }
     case MetricEstimator::kDifference:
-      return running.prefix.update(heads.v_new, context.previous_v);
+      return running.prefix.update(heads.v_new, pass.previous_v);
     default:  // constant over the sequence: the first piece's row
-      if (!running.row.defined()) running.row = of_sequence(heads, context);
+      if (!running.row.defined()) running.row = of_sequence(heads, pass);
       return running.row;
   }
 }

@@ -73,7 +73,7 @@ class MetricSource {
   /// (B, H, 1, D) or, one row for each query, (B, H, N, D); nothing in the first layer. `state` is
   /// that of a stream (null outside of one) and belongs to this source alone.
   std::optional<at::Tensor> metric(const HeadMixer::Heads& heads,
-                                   const AttentionContext& context,
+                                   const Pass& pass,
                                    std::unique_ptr<MixerState>* state) const;
   /// Whether one row serves a whole sequence: then keys, too, can be stretched by it.
   bool has_one_row() const;
@@ -82,9 +82,9 @@ class MetricSource {
 
  private:
   bool has_metric() const { return layer_ > 0; }
-  at::Tensor of_sequence(const HeadMixer::Heads& heads, const AttentionContext& context) const;
+  at::Tensor of_sequence(const HeadMixer::Heads& heads, const Pass& pass) const;
   at::Tensor of_stream(const HeadMixer::Heads& heads,
-                       const AttentionContext& context,
+                       const Pass& pass,
                        std::unique_ptr<MixerState>& state) const;
 
   MetricSourceOptions options_;

@@ -34,9 +34,7 @@ class MgkMixer : public HeadMixer {
  public:
   MgkMixer(const MgkOptions& options, const AttentionShape& shape);
 
-  at::Tensor mix(const Heads& heads,
-                 const AttentionContext& context,
-                 std::unique_ptr<MixerState>* state) override;
+  at::Tensor mix(const Heads& heads, const Pass& pass, std::unique_ptr<MixerState>* state) override;
   bool needs_second_keys() const override { return !options_.shifted_keys; }
   std::optional<std::string> why_no_streaming() const override {
     return source_ ? source_->why_no_streaming() : std::nullopt;
@@ -46,13 +44,9 @@ class MgkMixer : public HeadMixer {
  private:
   Augmented augment(const Heads& heads, const std::optional<at::Tensor>& metric) const;
   at::Tensor log_weights(int64_t r, int64_t num_keys) const;
-  at::Tensor mix_soft(const Heads& heads,
-                      const Augmented& coordinates,
-                      const AttentionContext& context) const;
-  at::Tensor mix_hard(const Heads& heads,
-                      const Augmented& coordinates,
-                      const AttentionContext& context) const;
-  at::Tensor map(const Augmented& coordinates, const AttentionContext& context) const;
+  at::Tensor mix_soft(const Heads& heads, const Augmented& coordinates, const Pass& pass) const;
+  at::Tensor mix_hard(const Heads& heads, const Augmented& coordinates, const Pass& pass) const;
+  at::Tensor map(const Augmented& coordinates, const Pass& pass) const;
 
   MgkOptions options_;
   double dropout_;
@@ -148,20 +142,20 @@ Augmented MgkMixer::augment(const Heads& heads, const std::optional<at::Tensor>&
 
 at::Tensor MgkMixer::mix_soft(const Heads& heads,
                               const Augmented& coordinates,
-                              const AttentionContext& context) const {
+                              const Pass& pass) const {
   ops::AttentionOptions call{
-      .is_causal = context.is_causal, .scale = 1.0, .key_lengths = context.key_lengths};
-  if (context.training && dropout_ > 0.0) {
+      .is_causal = pass.is_causal, .scale = 1.0, .key_lengths = pass.key_lengths};
+  if (pass.training && dropout_ > 0.0) {
     call.dropout_p = dropout_;
     // The same for both components: what is dropped is a token, not one of its keys.
-    call.dropout_seed = context.seed("attention dropout");
+    call.dropout_seed = pass.seed("attention dropout");
   }
   Pair out, lse;
   for (size_t r = 0; r < 2; ++r) {
     std::tie(out[r], lse[r]) =
         ops::attention_with_lse(coordinates.query, coordinates.keys[r], heads.v, {}, call);
     // A padded query sees nothing; its output is 0 whatever its weights.
-    if (context.key_lengths) lse[r] = at::where(lse[r].isfinite(), lse[r], 0.0);
+    if (pass.key_lengths) lse[r] = at::where(lse[r].isfinite(), lse[r], 0.0);
   }
   at::Tensor total = at::logaddexp(lse[0], lse[1]);
   if (options_.epsilon > 0) {
@@ -171,9 +165,9 @@ at::Tensor MgkMixer::mix_soft(const Heads& heads,
   return part(0) + part(1);
 }
 
-at::Tensor MgkMixer::map(const Augmented& coordinates, const AttentionContext& context) const {
+at::Tensor MgkMixer::map(const Augmented& coordinates, const Pass& pass) const {
   const at::Tensor seen =
-      visible_keys(coordinates.query.size(2), coordinates.keys[0].size(2), context);
+      visible_keys(coordinates.query.size(2), coordinates.keys[0].size(2), pass);
   const auto logits = [&](size_t r) {
     return coordinates.query.matmul(coordinates.keys[r].transpose(-2, -1));
   };
@@ -190,26 +184,22 @@ at::Tensor MgkMixer::map(const Augmented& coordinates, const AttentionContext& c
 
 at::Tensor MgkMixer::mix_hard(const Heads& heads,
                               const Augmented& coordinates,
-                              const AttentionContext& context) const {
-  at::Tensor weights = map(coordinates, context);
-  if (context.training && dropout_ > 0.0) {
-    const at::Generator generator =
-        at::detail::createCPUGenerator(context.seed("attention dropout"));
+                              const Pass& pass) const {
+  at::Tensor weights = map(coordinates, pass);
+  if (pass.training && dropout_ > 0.0) {
+    const at::Generator generator = at::detail::createCPUGenerator(pass.seed("attention dropout"));
     weights = weights * at::bernoulli(at::full_like(weights, 1.0 - dropout_), generator) /
               (1.0 - dropout_);
   }
   return weights.matmul(heads.v);
 }
 
-at::Tensor MgkMixer::mix(const Heads& heads,
-                         const AttentionContext& context,
-                         std::unique_ptr<MixerState>* state) {
+at::Tensor MgkMixer::mix(const Heads& heads, const Pass& pass, std::unique_ptr<MixerState>* state) {
   std::optional<at::Tensor> metric;
-  if (source_) metric = source_->metric(heads, context, state);
+  if (source_) metric = source_->metric(heads, pass, state);
   const Augmented coordinates = augment(heads, metric);
-  leave_trace(heads, metric, [&] { return map(coordinates, context); }, context);
-  return options_.hard ? mix_hard(heads, coordinates, context)
-                       : mix_soft(heads, coordinates, context);
+  leave_trace(heads, metric, [&] { return map(coordinates, pass); }, pass);
+  return options_.hard ? mix_hard(heads, coordinates, pass) : mix_soft(heads, coordinates, pass);
 }
 
 }  // namespace

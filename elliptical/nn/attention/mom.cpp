@@ -36,9 +36,7 @@ class MomMixer : public DensityMixer {
     }
   }
 
-  at::Tensor mix(const Heads& heads,
-                 const AttentionContext& context,
-                 std::unique_ptr<MixerState>* state) override;
+  at::Tensor mix(const Heads& heads, const Pass& pass, std::unique_ptr<MixerState>* state) override;
 
   std::optional<std::string> why_no_streaming() const override {
     return "name = \"mom\" splits all tokens of a sequence into blocks, so that each new token "
@@ -65,11 +63,11 @@ class MomMixer : public DensityMixer {
                         const std::string& dropout_purpose,
                         const LogKernel& kernel,
                         const at::Tensor& v,
-                        const AttentionContext& context) const;
+                        const Pass& pass) const;
   size_t global_choice(const std::vector<at::Tensor>& blocks,
                        const Heads& heads,
                        const std::optional<at::Tensor>& metric,
-                       const AttentionContext& context) const;
+                       const Pass& pass) const;
 
   MomOptions options_;
 };
@@ -78,22 +76,22 @@ MomMixer::BlockResult MomMixer::attend_to(const at::Tensor& block,
                                           const std::string& dropout_purpose,
                                           const LogKernel& kernel,
                                           const at::Tensor& v,
-                                          const AttentionContext& context) const {
+                                          const Pass& pass) const {
   // Positions ascend, so what a query sees of the block is its beginning.
   ops::AttentionOptions call{.scale = kernel.scale};
   at::Tensor num_seen = at::full({1, 1}, block.size(0), at::kLong);  // (B|1, N|1)
-  if (context.is_causal) {
+  if (pass.is_causal) {
     const at::Tensor n = at::arange(kernel.q.size(2));
     call.attn_mask = block <= n.unsqueeze(-1);  // (N, size)
     num_seen = at::searchsorted(block, n, /*out_int32=*/false, /*right=*/true).unsqueeze(0);
   }
-  if (context.key_lengths) {
-    call.key_lengths = at::searchsorted(block, *context.key_lengths);  // (B)
+  if (pass.key_lengths) {
+    call.key_lengths = at::searchsorted(block, *pass.key_lengths);  // (B)
     num_seen = at::minimum(num_seen, call.key_lengths->unsqueeze(-1));
   }
-  if (context.training && regression().dropout > 0.0) {
+  if (pass.training && regression().dropout > 0.0) {
     call.dropout_p = regression().dropout;
-    call.dropout_seed = context.seed(dropout_purpose);
+    call.dropout_seed = pass.seed(dropout_purpose);
   }
   const auto [out, lse] = ops::attention_with_lse(kernel.q, kernel.k.index_select(2, block),
                                                   v.index_select(2, block), {}, call);
@@ -105,12 +103,12 @@ MomMixer::BlockResult MomMixer::attend_to(const at::Tensor& block,
 size_t MomMixer::global_choice(const std::vector<at::Tensor>& blocks,
                                const Heads& heads,
                                const std::optional<at::Tensor>& metric,
-                               const AttentionContext& context) const {
+                               const Pass& pass) const {
   const at::NoGradGuard no_grad;
   const int64_t B = heads.k.size(0), H = heads.k.size(1), M = heads.k.size(2);
   at::Tensor real = at::ones({B, M}, at::kDouble);
-  if (context.key_lengths) {
-    real = (at::arange(M) < context.key_lengths->unsqueeze(-1)).to(at::kDouble);
+  if (pass.key_lengths) {
+    real = (at::arange(M) < pass.key_lengths->unsqueeze(-1)).to(at::kDouble);
   }
   // sum_n d^2(q_n, k_j) for every key, from the moments of the queries: (B, H, M).
   const at::Tensor q = heads.q.to(at::kDouble), k = normalized_keys(heads.k.to(at::kDouble));
@@ -133,21 +131,19 @@ size_t MomMixer::global_choice(const std::vector<at::Tensor>& blocks,
   return std::min(static_cast<size_t>(choice), blocks.size() - 1);  // a batch of padding alone
 }
 
-at::Tensor MomMixer::mix(const Heads& heads,
-                         const AttentionContext& context,
-                         std::unique_ptr<MixerState>* state) {
+at::Tensor MomMixer::mix(const Heads& heads, const Pass& pass, std::unique_ptr<MixerState>* state) {
   const int64_t N = heads.q.size(2);
-  const std::optional<at::Tensor> m = metric(heads, context, state);
+  const std::optional<at::Tensor> m = metric(heads, pass, state);
   const LogKernel kernel =
       log_kernel(heads.q, normalized_keys(heads.k), m, {}, regression().kernel_scale);
   std::vector<at::Tensor> blocks =
-      draw_key_blocks(options_, N, RandomKey(static_cast<uint64_t>(context.seed("mom blocks"))));
-  if (options_.is_global) blocks = {blocks[global_choice(blocks, heads, m, context)]};
+      draw_key_blocks(options_, N, RandomKey(static_cast<uint64_t>(pass.seed("mom blocks"))));
+  if (options_.is_global) blocks = {blocks[global_choice(blocks, heads, m, pass)]};
 
   std::vector<at::Tensor> outs, log_densities;
   for (size_t b = 0; b < blocks.size(); ++b) {
     BlockResult result =
-        attend_to(blocks[b], "attention dropout " + std::to_string(b), kernel, heads.v, context);
+        attend_to(blocks[b], "attention dropout " + std::to_string(b), kernel, heads.v, pass);
     outs.push_back(std::move(result.out));
     log_densities.push_back(std::move(result.log_density));
   }
@@ -156,20 +152,20 @@ at::Tensor MomMixer::mix(const Heads& heads,
   at::Tensor out = heads.v * (choice == S);  // sees no block: itself
   for (int64_t b = 0; b < S; ++b) out = out + outs[static_cast<size_t>(b)] * (choice == b);
 
-  if (context.key_lengths) {
-    const at::Tensor real = at::arange(N) < context.key_lengths->unsqueeze(-1);  // (B, N)
+  if (pass.key_lengths) {
+    const at::Tensor real = at::arange(N) < pass.key_lengths->unsqueeze(-1);  // (B, N)
     out = at::where(real.unsqueeze(1).unsqueeze(-1), out, 0.0);
   }
   const auto map = [&] {
     at::Tensor members = at::zeros({S + 1, N}, at::kBool);
     for (int64_t b = 0; b < S; ++b) members[b].index_fill_(0, blocks[static_cast<size_t>(b)], true);
     const at::Tensor seen =
-        members.index({choice.squeeze(-1)}).logical_and(visible_keys(N, N, context));
+        members.index({choice.squeeze(-1)}).logical_and(visible_keys(N, N, pass));
     const at::Tensor logits = kernel.q.matmul(kernel.k.transpose(-2, -1)) * kernel.scale;
     const at::Tensor shares = at::where(seen, logits, -kInfinity).softmax(-1);
     return at::where(seen, shares, 0.0) + at::eye(N, shares.options()) * (choice == S);
   };
-  leave_trace(heads, m, map, context);
+  leave_trace(heads, m, map, pass);
   return out;
 }
 

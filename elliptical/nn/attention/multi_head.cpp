@@ -30,9 +30,9 @@ struct MultiHeadCache : AttentionCache {
 };
 
 /// The cache of the layer that runs, made on first use.
-MultiHeadCache& cache_of(AttentionContext& context) {
-  auto& caches = *context.caches;
-  const auto layer = static_cast<size_t>(context.layer);
+MultiHeadCache& cache_of(Pass& pass) {
+  auto& caches = *pass.caches;
+  const auto layer = static_cast<size_t>(pass.layer);
   if (caches.size() <= layer) caches.resize(layer + 1);
   if (!caches[layer]) caches[layer] = std::make_unique<MultiHeadCache>();
   return dynamic_cast<MultiHeadCache&>(*caches[layer]);
@@ -72,17 +72,17 @@ HeadMixer::Heads MultiHead::project(const at::Tensor& x) const {
   return all;
 }
 
-at::Tensor MultiHead::forward(const at::Tensor& x, AttentionContext& context) {
+at::Tensor MultiHead::forward(const at::Tensor& x, Pass& pass) {
   HeadMixer::Heads heads = project(x);
   std::unique_ptr<MixerState>* state = nullptr;
-  if (context.caches != nullptr) {
-    MultiHeadCache& cache = cache_of(context);
+  if (pass.caches != nullptr) {
+    MultiHeadCache& cache = cache_of(pass);
     state = &cache.mixer;
     if (mixer_->needs_past()) cache.append(heads);
   }
-  const at::Tensor mixed = mixer_->mix(heads, context, state);  // (B, H, N|num_kept, D)
-  context.previous_q = heads.q;
-  context.previous_v = heads.v_new;
+  const at::Tensor mixed = mixer_->mix(heads, pass, state);  // (B, H, N|num_kept, D)
+  pass.previous_q = heads.q;
+  pass.previous_v = heads.v_new;
   return proj_->forward(mixed.transpose(1, 2).reshape({x.size(0), mixed.size(2), -1}));
 }
 

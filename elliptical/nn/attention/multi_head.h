@@ -7,7 +7,7 @@
 //   out = concat_h mix(q_h, k_h, v_h) Wproj^T (+ b)
 //
 // One product makes all three, and heads are strided views of its result: nothing is copied. What
-// happens between the projections is a HeadMixer. With `context.caches` the tokens are the next
+// happens between the projections is a HeadMixer. With `pass.caches` the tokens are the next
 // ones of a stream: their keys and values are appended to those before.
 #pragma once
 
@@ -38,7 +38,7 @@ class HeadMixer : public torch::nn::Module {
     at::Tensor packed = {};
   };
   virtual at::Tensor mix(const Heads& heads,
-                         const AttentionContext& context,
+                         const Pass& pass,
                          std::unique_ptr<MixerState>* state) = 0;
   /// Whether a stream's keys and values are to be kept; without, `heads` are those of new tokens.
   virtual bool needs_past() const { return true; }
@@ -55,7 +55,7 @@ class MultiHead : public Attention {
  public:
   MultiHead(const AttentionShape& shape, std::shared_ptr<HeadMixer> mixer);
 
-  at::Tensor forward(const at::Tensor& x, AttentionContext& context) override;
+  at::Tensor forward(const at::Tensor& x, Pass& pass) override;
   std::optional<std::string> why_no_streaming() const override {
     return mixer_->why_no_streaming();
   }

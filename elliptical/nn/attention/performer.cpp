@@ -40,9 +40,7 @@ class PerformerMixer : public HeadMixer {
     }
   }
 
-  at::Tensor mix(const Heads& heads,
-                 const AttentionContext& context,
-                 std::unique_ptr<MixerState>* state) override;
+  at::Tensor mix(const Heads& heads, const Pass& pass, std::unique_ptr<MixerState>* state) override;
   bool needs_past() const override { return false; }
   std::optional<std::string> why_no_streaming() const override {
     return source_ ? source_->why_no_streaming() : std::nullopt;
@@ -74,26 +72,26 @@ std::map<std::string, LabelValue> PerformerMixer::labels() const {
 }
 
 at::Tensor PerformerMixer::mix(const Heads& heads,
-                               const AttentionContext& context,
+                               const Pass& pass,
                                std::unique_ptr<MixerState>* state) {
   PerformerState* stream = nullptr;
   if (state != nullptr) {
     if (!*state) *state = std::make_unique<PerformerState>();
     stream = &dynamic_cast<PerformerState&>(**state);
   }
-  const bool fresh = options_.redraw && context.training;
-  const auto seed = static_cast<uint64_t>(context.seed("performer"));
+  const bool fresh = options_.redraw && pass.training;
+  const auto seed = static_cast<uint64_t>(pass.seed("performer"));
   const at::Tensor W = (fresh ? draw(RandomKey(seed)) : W_).to(heads.q.scalar_type());
 
   at::Tensor k = heads.k, v = heads.v;
   std::optional<at::Tensor> real;
-  if (context.key_lengths) {
-    real = (at::arange(k.size(2)) < context.key_lengths->unsqueeze(-1)).view({-1, 1, k.size(2), 1});
+  if (pass.key_lengths) {
+    real = (at::arange(k.size(2)) < pass.key_lengths->unsqueeze(-1)).view({-1, 1, k.size(2), 1});
     k = at::where(*real, k, 0.0);
     v = at::where(*real, v, 0.0);
   }
   std::optional<at::Tensor> metric;
-  if (source_) metric = source_->metric(heads, context, stream ? &stream->metric : nullptr);
+  if (source_) metric = source_->metric(heads, pass, stream ? &stream->metric : nullptr);
   TORCH_CHECK_VALUE(!metric || metric->size(2) == 1,
                     "performer attention: the metric must have one row for all tokens, got ",
                     metric ? metric->size(2) : 1, " (evaluate with the scope it was trained with)");
@@ -104,12 +102,12 @@ at::Tensor PerformerMixer::mix(const Heads& heads,
   const FavorFeatures q_features = features(heads.q), k_features = features(k);
   const std::optional<at::Tensor> counted = options_.count_padding ? std::nullopt : real;
   const auto map = [&] {
-    return favor_map(q_features, k_features, counted, context.is_causal, options_.favor);
+    return favor_map(q_features, k_features, counted, pass.is_causal, options_.favor);
   };
-  if (!stream) leave_trace(heads, metric, map, context);  // a stream has no keys of the past
-  return context.is_causal ? favor_causal(q_features, k_features, v, options_.favor,
-                                          stream ? &stream->sums : nullptr)
-                           : favor_two_sided(q_features, k_features, v, counted, options_.favor);
+  if (!stream) leave_trace(heads, metric, map, pass);  // a stream has no keys of the past
+  return pass.is_causal ? favor_causal(q_features, k_features, v, options_.favor,
+                                       stream ? &stream->sums : nullptr)
+                        : favor_two_sided(q_features, k_features, v, counted, options_.favor);
 }
 
 }  // namespace

@@ -38,10 +38,10 @@ class RkdeMixer : public DensityMixer {
   }
 
   at::Tensor mix(const Heads& heads,
-                 const AttentionContext& context,
+                 const Pass& pass,
                  std::unique_ptr<MixerState>* state) override {
-    return kernel_regression(heads, metric(heads, context, state), weights(heads, context),
-                             regression(), context);
+    return kernel_regression(heads, metric(heads, pass, state), weights(heads, pass), regression(),
+                             pass);
   }
 
   std::optional<std::string> why_no_streaming() const override {
@@ -66,17 +66,17 @@ class RkdeMixer : public DensityMixer {
   }
 
  private:
-  KeyWeights weights(const Heads& heads, const AttentionContext& context) const;
+  KeyWeights weights(const Heads& heads, const Pass& pass) const;
 
   RkdeOptions options_;
   MetricScope scope_;
 };
 
-KeyWeights RkdeMixer::weights(const Heads& heads, const AttentionContext& context) const {
+KeyWeights RkdeMixer::weights(const Heads& heads, const Pass& pass) const {
   const bool prefix = scope_ == MetricScope::kPrefix;
   at::Tensor k = normalized_keys(heads.k), v = heads.v, real;  // real (B, 1, M)
-  if (context.key_lengths) {
-    real = (at::arange(k.size(2)) < context.key_lengths->unsqueeze(-1)).unsqueeze(1);
+  if (pass.key_lengths) {
+    real = (at::arange(k.size(2)) < pass.key_lengths->unsqueeze(-1)).unsqueeze(1);
     k = at::where(real.unsqueeze(-1), k, 0.0);
     v = at::where(real.unsqueeze(-1), v, 0.0);
   }
@@ -86,12 +86,12 @@ KeyWeights RkdeMixer::weights(const Heads& heads, const AttentionContext& contex
                                  .threshold = options_.threshold,
                                  .num_iterations = options_.num_iterations,
                                  .prefix = prefix,
-                                 .lengths = context.key_lengths};
+                                 .lengths = pass.key_lengths};
   KeyWeights result;
   result.log_marginal = robust_log_weights(k, call);
   result.log_joint = robust_log_weights(at::cat({k, v}, -1), call);
   result.factor = normalizing_factor(result.log_marginal.exp(), result.log_joint.exp(), real,
-                                     prefix && context.is_causal);
+                                     prefix && pass.is_causal);
   return result;
 }
 

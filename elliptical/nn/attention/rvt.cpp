@@ -36,16 +36,16 @@ class RvtMixer : public HeadMixer {
   }
 
   at::Tensor mix(const Heads& heads,
-                 const AttentionContext& context,
+                 const Pass& pass,
                  std::unique_ptr<MixerState>* state) override {
     std::optional<at::Tensor> metric;
-    if (source_) metric = source_->metric(heads, context, state);
+    if (source_) metric = source_->metric(heads, pass, state);
     const Heads used{heads.q, normalize_keys_ ? normalized_keys(heads.k) : heads.k, heads.v,
                      heads.v_new};
-    if (!gate_.defined()) return attend(used, metric, {.dropout = dropout_}, context);
-    const at::Tensor map = probabilities(used, metric, context);
-    leave_trace(used, metric, [&] { return map; }, context);
-    return drop(map, element_dropout(context, dropout_, "attention dropout")).matmul(heads.v);
+    if (!gate_.defined()) return attend(used, metric, {.dropout = dropout_}, pass);
+    const at::Tensor map = probabilities(used, metric, pass);
+    leave_trace(used, metric, [&] { return map; }, pass);
+    return drop(map, element_dropout(pass, dropout_, "attention dropout")).matmul(heads.v);
   }
 
   std::optional<std::string> why_no_streaming() const override {
@@ -62,7 +62,7 @@ class RvtMixer : public HeadMixer {
   /// (B, H, N, M); rows that see nothing are 0.
   at::Tensor probabilities(const Heads& heads,
                            const std::optional<at::Tensor>& metric,
-                           const AttentionContext& context) const {
+                           const Pass& pass) const {
     const int64_t N = heads.q.size(2), M = heads.k.size(2), window = gate_.size(1);
     TORCH_CHECK_VALUE(M <= window, "rvt attention: there must be at most ", window,
                       " tokens, the size of the learned gate, got ", M,
@@ -72,8 +72,8 @@ class RvtMixer : public HeadMixer {
     const double scale = 1.0 / std::sqrt(static_cast<double>(heads.q.size(3)));
     const at::Tensor q = (metric ? heads.q * *metric : heads.q) * scale;
     const at::Tensor logits = q.matmul(heads.k.transpose(-2, -1)) * gate;
-    if (!context.is_causal && !context.key_lengths) return logits.softmax(-1);
-    const at::Tensor seen = visible_keys(N, M, context);
+    if (!pass.is_causal && !pass.key_lengths) return logits.softmax(-1);
+    const at::Tensor seen = visible_keys(N, M, pass);
     // Finite, so that a row that sees nothing has a gradient; its weights are set to 0 behind.
     const double hidden = logits.scalar_type() == at::kDouble
                               ? std::numeric_limits<double>::lowest()

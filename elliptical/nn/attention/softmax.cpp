@@ -12,10 +12,8 @@ class SoftmaxMixer : public HeadMixer {
  public:
   explicit SoftmaxMixer(AttendOptions options) : options_(options) {}
 
-  at::Tensor mix(const Heads& heads,
-                 const AttentionContext& context,
-                 std::unique_ptr<MixerState>*) override {
-    return attend(heads, {}, options_, context);
+  at::Tensor mix(const Heads& heads, const Pass& pass, std::unique_ptr<MixerState>*) override {
+    return attend(heads, {}, options_, pass);
   }
 
   std::map<std::string, LabelValue> labels() const override {

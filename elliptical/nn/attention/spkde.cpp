@@ -54,10 +54,10 @@ class SpkdeMixer : public DensityMixer {
   }
 
   at::Tensor mix(const Heads& heads,
-                 const AttentionContext& context,
+                 const Pass& pass,
                  std::unique_ptr<MixerState>* state) override {
-    return kernel_regression(heads, metric(heads, context, state), weights(heads, context),
-                             regression(), context);
+    return kernel_regression(heads, metric(heads, pass, state), weights(heads, pass), regression(),
+                             pass);
   }
 
   std::optional<std::string> why_no_streaming() const override {
@@ -74,27 +74,27 @@ class SpkdeMixer : public DensityMixer {
   }
 
  private:
-  KeyWeights weights(const Heads& heads, const AttentionContext& context) const;
+  KeyWeights weights(const Heads& heads, const Pass& pass) const;
 
   SpkdeOptions options_;
 };
 
-KeyWeights SpkdeMixer::weights(const Heads& heads, const AttentionContext& context) const {
+KeyWeights SpkdeMixer::weights(const Heads& heads, const Pass& pass) const {
   const at::NoGradGuard no_grad;
   const at::Tensor k = normalized_keys(heads.k.to(at::kDouble)), v = heads.v.to(at::kDouble);
   const ProjectedWeightOptions call{.kernel_scale = regression().kernel_scale,
                                     .outliers = options_.outliers,
                                     .per_head = options_.per_head,
-                                    .lengths = context.key_lengths};
+                                    .lengths = pass.key_lengths};
   const at::Tensor marginal = projected_weights(k, call).clamp_min(kSmallestDensity),
                    joint = projected_weights(at::cat({k, v}, -1), call).clamp_min(kSmallestDensity);
   // Weights add up to 1 over the keys that a query sees. Without, a first token with a marginal
   // weight of 0 would be multiplied by its joint weight / 1e-12.
   at::Tensor real;  // (B, 1, M)
-  if (context.key_lengths) {
-    real = (at::arange(k.size(2)) < context.key_lengths->unsqueeze(-1)).unsqueeze(1);
+  if (pass.key_lengths) {
+    real = (at::arange(k.size(2)) < pass.key_lengths->unsqueeze(-1)).unsqueeze(1);
   }
-  const at::Tensor factor = normalizing_factor(marginal, joint, real, context.is_causal);
+  const at::Tensor factor = normalizing_factor(marginal, joint, real, pass.is_causal);
   // A common factor of all weights cancels; this one centers their logarithms, so that float holds
   // them with one more bit.
   const double center = 1.0 / std::sqrt(kSmallestDensity);

@@ -43,9 +43,9 @@ at::Tensor ChannelAttention::gates(const at::Tensor& x) const {
   return a.transpose(2, 3).matmul(k).sigmoid();
 }
 
-at::Tensor ChannelAttention::forward(const at::Tensor& x, const AttentionContext& context) {
+at::Tensor ChannelAttention::forward(const at::Tensor& x, const Pass& pass) {
   const at::Tensor gate = (gates(x) * temperature_).reshape({x.size(0), 1, x.size(2)});
-  return norm_v_->forward(mlp_v_->forward(x, context.training)) * gate;
+  return norm_v_->forward(mlp_v_->forward(x, pass.training)) * gate;
 }
 
 }  // namespace elliptical::nn

@@ -40,7 +40,7 @@ class ChannelAttention : public ChannelMixer {
   /// For maps of side x side tokens.
   ChannelAttention(int64_t dim, int64_t num_heads, int64_t hidden_dim, int64_t side);
 
-  at::Tensor forward(const at::Tensor& x, const AttentionContext& context) override;
+  at::Tensor forward(const at::Tensor& x, const Pass& pass) override;
   bool is_tokenwise() const override { return false; }
   /// sigmoid(a^T k), (B, H, c, 1).
   at::Tensor gates(const at::Tensor& x) const;

@@ -4,8 +4,8 @@
 // some models neighbouring tokens too.
 #pragma once
 
-#include "elliptical/nn/attention/attention.h"
 #include "elliptical/nn/norm.h"
+#include "elliptical/nn/pass.h"
 #include "elliptical/ops/pre_norm.h"
 
 namespace elliptical::nn {
@@ -13,7 +13,7 @@ namespace elliptical::nn {
 class ChannelMixer : public torch::nn::Module {
  public:
   /// x (B, N, C), normed, -> (B, N, C), before the residual connection.
-  virtual at::Tensor forward(const at::Tensor& x, const AttentionContext& context) = 0;
+  virtual at::Tensor forward(const at::Tensor& x, const Pass& pass) = 0;
   /// The branch between two norms in one pass, for mixers that can: with s = x + mixed,
   /// s + forward(norm `before` of s) and norm `after` of it.
   virtual std::optional<ops::NormedSum> forward_between(const at::Tensor& /*x*/,

@@ -18,7 +18,7 @@ class ConvMlp : public ChannelMixer {
   /// For maps of side x side tokens.
   ConvMlp(int64_t dim, int64_t hidden_dim, int64_t side);
 
-  at::Tensor forward(const at::Tensor& x, const AttentionContext& context) override;
+  at::Tensor forward(const at::Tensor& x, const Pass& pass) override;
   bool is_tokenwise() const override { return false; }
 
  private:

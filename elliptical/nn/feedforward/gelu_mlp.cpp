@@ -11,7 +11,7 @@ GeluMlp::GeluMlp(int64_t dim, int64_t hidden_dim)
     : fc1_(register_module("fc1", std::make_shared<Linear>(dim, hidden_dim, true))),
       fc2_(register_module("fc2", std::make_shared<Linear>(hidden_dim, dim, true))) {}
 
-at::Tensor GeluMlp::forward(const at::Tensor& x, const AttentionContext&) {
+at::Tensor GeluMlp::forward(const at::Tensor& x, const Pass&) {
   return ops::gelu_feed_forward(x, fc1_->weight, fc1_->bias, fc2_->weight, fc2_->bias);
 }
 

@@ -13,7 +13,7 @@ class GeluMlp : public ChannelMixer {
  public:
   GeluMlp(int64_t dim, int64_t hidden_dim);
 
-  at::Tensor forward(const at::Tensor& x, const AttentionContext& context) override;
+  at::Tensor forward(const at::Tensor& x, const Pass& pass) override;
   std::optional<ops::NormedSum> forward_between(const at::Tensor& x,
                                                 const at::Tensor& mixed,
                                                 const Norm& before,

@@ -13,9 +13,9 @@ Mlp::Mlp(int64_t dim, int64_t hidden_dim, double dropout)
       fc2_(register_module("fc2", std::make_shared<Linear>(hidden_dim, dim, true))),
       dropout_(dropout) {}
 
-at::Tensor Mlp::forward(const at::Tensor& x, const AttentionContext& context) const {
+at::Tensor Mlp::forward(const at::Tensor& x, const Pass& pass) const {
   return ops::feed_forward(x, fc1_->weight, fc1_->bias, fc2_->weight,
-                           element_dropout(context, dropout_, "feedforward dropout"));
+                           element_dropout(pass, dropout_, "feedforward dropout"));
 }
 
 }  // namespace elliptical::nn

@@ -4,8 +4,8 @@
 // block, together with dropout, residual and norm, in one pass.
 #pragma once
 
-#include "elliptical/nn/attention/attention.h"
 #include "elliptical/nn/linear.h"
+#include "elliptical/nn/pass.h"
 
 namespace elliptical::nn {
 
@@ -14,7 +14,7 @@ class Mlp : public torch::nn::Module {
   Mlp(int64_t dim, int64_t hidden_dim, double dropout);
 
   /// x (B, N, C) -> (B, N, C), without out_bias().
-  at::Tensor forward(const at::Tensor& x, const AttentionContext& context) const;
+  at::Tensor forward(const at::Tensor& x, const Pass& pass) const;
   const at::Tensor& out_bias() const { return fc2_->bias; }
 
  private:
