@@ -27,10 +27,13 @@ Table attacks_table() {
 }
 
 Table attention_table() {
-  Table table{.columns = {"attention", "causal", "padding", "what it is"}};
+  const auto yes_or_no = [](bool can) { return can ? "yes" : "no"; };
+  Table table{.columns = {"attention", "causal", "padding", "streams", "any length", "what it is"}};
   for (const nn::AttentionEntry& entry : nn::attention_table()) {
-    table.rows.push_back(
-        {entry.name, entry.causal ? "yes" : "no", entry.padding ? "yes" : "no", entry.description});
+    table.rows.push_back({entry.name,
+                          entry.can.looks_ahead ? "looks ahead" : yes_or_no(entry.can.causal),
+                          yes_or_no(entry.can.padding), yes_or_no(entry.can.streams),
+                          yes_or_no(!entry.can.fixed_length), entry.description});
   }
   return table;
 }

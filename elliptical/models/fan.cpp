@@ -168,19 +168,22 @@ at::Tensor Fan::stem(const at::Tensor& pixels, bool training) const {
   return nn::tokens_of_map(map);
 }
 
+/// Patches behind the blocks, before a class token looks at them.
+at::Tensor Fan::patches(const at::Tensor& pixels, nn::Pass& pass) {
+  const at::Tensor x = stem(pixels, pass.training) +
+                       position_map_->on_tokens(position_code_.to(pixels.scalar_type()));
+  return nn::run_blocks(blocks_, x, nullptr, pass).x;
+}
+
 ImageLogits Fan::run(const at::Tensor& pixels, nn::Pass& pass) {
-  nn::ResidualStream stream;
-  stream.x = stem(pixels, pass.training) +
-             position_map_->on_tokens(position_code_.to(pixels.scalar_type()));
-  stream.normed = blocks_.front()->norm1().forward(stream.x);
-  for (size_t layer = 0; layer < blocks_.size(); ++layer) {
-    const nn::Norm* next = layer + 1 < blocks_.size() ? &blocks_[layer + 1]->norm1() : nullptr;
-    stream = blocks_[layer]->forward(stream, next, pass);
-    ++pass.layer;
-  }
-  at::Tensor x = at::cat({cls_token_.expand({pixels.size(0), 1, options_.dim}), stream.x}, 1);
+  at::Tensor x =
+      at::cat({cls_token_.expand({pixels.size(0), 1, options_.dim}), patches(pixels, pass)}, 1);
   for (const auto& block : class_blocks_) x = block->forward(x, pass);
   return {.logits = head_->forward(norm_->forward(x.select(1, 0))), .distilled = {}};
+}
+
+at::Tensor Fan::run_features(const at::Tensor& pixels, nn::Pass& pass) {
+  return norm_->forward(patches(pixels, pass));
 }
 
 std::map<std::string, LabelValue> Fan::own_labels() const {

@@ -44,12 +44,14 @@ class Fan : public ImageModel {
 
  protected:
   ImageLogits run(const at::Tensor& pixels, nn::Pass& pass) override;
+  at::Tensor run_features(const at::Tensor& pixels, nn::Pass& pass) override;
   const char* name() const override { return "fan"; }
   std::map<std::string, LabelValue> own_labels() const override;
   const nn::Attention& last_attention() const override { return blocks_.back()->attention(); }
   bool initialize_parameter(const std::string& name, at::Tensor& parameter, RandomKey key) override;
 
  private:
+  at::Tensor patches(const at::Tensor& pixels, nn::Pass& pass);
   at::Tensor stem(const at::Tensor& pixels, bool training) const;
 
   const FanOptions options_;

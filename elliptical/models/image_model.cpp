@@ -47,15 +47,23 @@ void check_patches(int64_t image_size, int64_t patch_size) {
                     std::to_string(image_size) + ", patch_size = " + std::to_string(patch_size));
 }
 
-ImageLogits ImageModel::heads(const at::Tensor& pixels, nn::Pass& pass) {
+void ImageModel::begin(const at::Tensor& pixels, nn::Pass& pass) const {
   const int64_t size = options().image_size;
   TORCH_CHECK_VALUE(
       pixels.dim() == 4 && pixels.size(1) == 3 && pixels.size(2) == size && pixels.size(3) == size,
       name(), ": pixels must be (B, 3, ", size, ", ", size, "), got ", pixels.sizes());
   pass.is_causal = false;
-  pass.layer = 0;
-  pass.previous_q = pass.previous_v = at::Tensor();
+  pass.begin_layers();
+}
+
+ImageLogits ImageModel::heads(const at::Tensor& pixels, nn::Pass& pass) {
+  begin(pixels, pass);
   return run(pixels, pass);
+}
+
+at::Tensor ImageModel::features(const at::Tensor& pixels, nn::Pass& pass) {
+  begin(pixels, pass);
+  return run_features(pixels, pass);
 }
 
 void ImageModel::initialize(uint64_t seed) {

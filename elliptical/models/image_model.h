@@ -59,6 +59,10 @@ class ImageModel : public torch::nn::Module {
     return heads(pixels, pass).logits;
   }
 
+  /// Normed tokens of the patches in the last stage, (B, side^2, C) row by row, before any head: what
+  /// a decoder of maps reads. With `pass` as above.
+  at::Tensor features(const at::Tensor& pixels, nn::Pass& pass);
+
   /// Every parameter as a function of the seed and its name: matrices, tokens and positions
   /// N(0, 0.02^2), convolutions with their biases uniform up to 1 / sqrt(inputs of an output),
   /// other biases 0, norms 1 and 0. What else there is keeps the value it was made with.
@@ -79,6 +83,7 @@ class ImageModel : public torch::nn::Module {
   explicit ImageModel(int64_t num_classes) : num_classes_(num_classes) {}
 
   virtual ImageLogits run(const at::Tensor& pixels, nn::Pass& pass) = 0;
+  virtual at::Tensor run_features(const at::Tensor& pixels, nn::Pass& pass) = 0;
   virtual const char* name() const = 0;  ///< in the table
   virtual std::map<std::string, LabelValue> own_labels() const { return {}; }
   /// The attention of the last layer: the first one has no metric.
@@ -89,6 +94,8 @@ class ImageModel : public torch::nn::Module {
   virtual bool initialize_parameter(const std::string&, at::Tensor&, RandomKey) { return false; }
 
  private:
+  void begin(const at::Tensor& pixels, nn::Pass& pass) const;
+
   const int64_t num_classes_;
 };
 

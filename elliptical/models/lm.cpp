@@ -41,6 +41,7 @@ void LmOptions::visit(FieldList& fields) {
              between(1, kMostWidth));
   fields.add("feedforward_dim", feedforward_dim, "width between the two feed-forward maps",
              between(1, kMostWidth));
+  fields.add_group("feedforward", feedforward);
   fields.add("window", window, "tokens that the model reads at once", between(1, kMostTokens));
   fields.add("dropout", dropout, "of embeddings, both branches and the last hidden state",
              below(0, 1));
@@ -67,9 +68,14 @@ Lm::Lm(const LmOptions& chosen, int64_t num_words) : options(chosen), vocabulary
                                    .dropout = options.attention_dropout,
                                    .window = options.window,
                                    .head_width = options.head_dim.value_or(0)};
-    blocks_.push_back(
-        std::make_shared<nn::PostNormBlock>(nn::make_attention(options.attention, shape),
-                                            options.dim, options.feedforward_dim, options.dropout));
+    blocks_.push_back(std::make_shared<nn::PostNormBlock>(
+        nn::make_attention(options.attention, shape),
+        nn::make_feed_forward(options.feedforward, {.dim = options.dim,
+                                                    .hidden_dim = options.feedforward_dim,
+                                                    .dropout = options.dropout,
+                                                    .layer = layer,
+                                                    .num_layers = options.num_layers}),
+        options.dim, options.dropout));
     list->push_back(blocks_.back());
   }
   softmax_ = register_module("softmax", std::make_shared<nn::AdaptiveSoftmax>(
@@ -107,14 +113,9 @@ at::Tensor Lm::hidden(const at::Tensor& tokens, int64_t first, nn::Pass& pass, i
   if (options.positions == nn::Positions::kReverse) positions = positions.flip(0);
 
   pass.is_causal = true;
-  pass.layer = 0;
-  pass.previous_q = pass.previous_v = at::Tensor();
   at::Tensor x = embed_->forward(tokens, positions.to(embed_->weight.scalar_type()),
                                  nn::element_dropout(pass, options.dropout, "embedding dropout"));
-  for (const auto& block : blocks_) {
-    x = block->forward(x, pass, block == blocks_.back() ? num_last : 0);
-    ++pass.layer;
-  }
+  x = nn::run_blocks(blocks_, x, pass, num_last);
   return nn::drop(x, nn::element_dropout(pass, options.dropout, "hidden dropout"));
 }
 

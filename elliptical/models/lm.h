@@ -22,9 +22,9 @@
 #include "elliptical/base/options.h"
 #include "elliptical/nn/adaptive_softmax.h"
 #include "elliptical/nn/attention/attention.h"
-#include "elliptical/nn/block.h"
 #include "elliptical/nn/embedding.h"
 #include "elliptical/nn/positions.h"
+#include "elliptical/nn/post_norm_block.h"
 
 namespace elliptical::models {
 
@@ -34,6 +34,7 @@ struct LmOptions {
   int64_t num_heads = 8;
   std::optional<int64_t> head_dim;
   int64_t feedforward_dim = 2048;
+  ChosenOptions feedforward{nn::feed_forward_choices(), "relu"};
   int64_t window = 256;
   double dropout = 0.1;
   double attention_dropout = 0.0;

@@ -167,7 +167,7 @@ Rvt::Rvt(const RvtOptions& chosen, int64_t num_classes)
                                      .layer = layer,
                                      .num_layers = L,
                                      .window = side * side};
-      std::shared_ptr<nn::ChannelMixer> mlp;
+      std::shared_ptr<nn::FeedForward> mlp;
       if (options_.conv_feedforward) {
         mlp = std::make_shared<nn::ConvMlp>(C, hidden_dim, side);
       } else {
@@ -195,21 +195,22 @@ at::Tensor Rvt::stem(const at::Tensor& pixels, bool training) const {
   return stem_patches_->forward(wide);
 }
 
-ImageLogits Rvt::run(const at::Tensor& pixels, nn::Pass& pass) {
-  at::Tensor map = stem(pixels, pass.training);
-  nn::ResidualStream stream;
+/// Tokens behind the blocks of the last stage.
+at::Tensor Rvt::patches(const at::Tensor& pixels, nn::Pass& pass) {
+  at::Tensor map = stem(pixels, pass.training), tokens;
   for (size_t s = 0; s < stages_.size(); ++s) {
-    if (s > 0) map = pools_[s - 1]->forward(nn::map_of_tokens(stream.x, map.size(2)));
-    const auto& blocks = stages_[s];
-    stream.x = nn::tokens_of_map(map);
-    stream.normed = blocks.front()->norm1().forward(stream.x);
-    for (size_t layer = 0; layer < blocks.size(); ++layer) {
-      const nn::Norm* next = layer + 1 < blocks.size() ? &blocks[layer + 1]->norm1() : nullptr;
-      stream = blocks[layer]->forward(stream, next, pass);
-      ++pass.layer;
-    }
+    if (s > 0) map = pools_[s - 1]->forward(nn::map_of_tokens(tokens, map.size(2)));
+    tokens = nn::run_blocks(stages_[s], nn::tokens_of_map(map), nullptr, pass).x;
   }
-  return {.logits = head_->forward(norm_->forward(stream.x.mean(1))), .distilled = {}};
+  return tokens;
+}
+
+ImageLogits Rvt::run(const at::Tensor& pixels, nn::Pass& pass) {
+  return {.logits = head_->forward(norm_->forward(patches(pixels, pass).mean(1))), .distilled = {}};
+}
+
+at::Tensor Rvt::run_features(const at::Tensor& pixels, nn::Pass& pass) {
+  return norm_->forward(patches(pixels, pass));
 }
 
 std::map<std::string, LabelValue> Rvt::own_labels() const { return {{"size", options_.size}}; }

@@ -46,6 +46,7 @@ class Rvt : public ImageModel {
 
  protected:
   ImageLogits run(const at::Tensor& pixels, nn::Pass& pass) override;
+  at::Tensor run_features(const at::Tensor& pixels, nn::Pass& pass) override;
   const char* name() const override { return "rvt"; }
   std::map<std::string, LabelValue> own_labels() const override;
   const nn::Attention& last_attention() const override {
@@ -54,6 +55,7 @@ class Rvt : public ImageModel {
   bool has_uniform_matrices() const override { return true; }
 
  private:
+  at::Tensor patches(const at::Tensor& pixels, nn::Pass& pass);
   at::Tensor stem(const at::Tensor& pixels, bool training) const;
 
   const RvtOptions options_;

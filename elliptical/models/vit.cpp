@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "elliptical/base/option_limits.h"
-#include "elliptical/nn/feedforward/gelu_mlp.h"
 
 namespace elliptical::models {
 namespace {
@@ -38,6 +37,7 @@ void VitOptions::visit(FieldList& fields) {
              between(1, kMostHeads));
   fields.add("feedforward_ratio", feedforward_ratio, "width inside a feed-forward layer / dim",
              above(0, kMostRatio));
+  fields.add_group("feedforward", feedforward);
   fields.add("distilled", distilled, "a second token and head that learn from a teacher");
   visit_common(fields,
                "probability to leave out a branch of the last block, in training; the first one "
@@ -84,7 +84,10 @@ Vit::Vit(const VitOptions& chosen, int64_t num_classes)
                                    .window = N};
     const double depth = L > 1 ? static_cast<double>(layer) / static_cast<double>(L - 1) : 0.0;
     blocks_.push_back(std::make_shared<nn::PreNormBlock>(
-        nn::make_attention(options_.attention, shape), std::make_shared<nn::GeluMlp>(C, hidden_dim),
+        nn::make_attention(options_.attention, shape),
+        nn::make_feed_forward(
+            options_.feedforward,
+            {.dim = C, .hidden_dim = hidden_dim, .layer = layer, .num_layers = L}),
         C, nn::PreNormBlock::Options{.drop_path = options_.drop_path * depth}));
     list->push_back(blocks_.back());
   }
@@ -104,21 +107,19 @@ at::Tensor Vit::embed(const at::Tensor& pixels) const {
 }
 
 ImageLogits Vit::run(const at::Tensor& pixels, nn::Pass& pass) {
-  nn::ResidualStream stream{.x = embed(pixels), .normed = {}};
-  stream.normed = blocks_.front()->norm1().forward(stream.x);
-  for (size_t layer = 0; layer < blocks_.size(); ++layer) {
-    const bool is_last = layer + 1 == blocks_.size();
-    const nn::Norm* next = is_last ? norm_.get() : &blocks_[layer + 1]->norm1();
-    // Nobody reads the patches behind the last attention.
-    stream = blocks_[layer]->forward(stream, next, pass,
-                                     is_last ? std::optional(num_prefix_tokens()) : std::nullopt);
-    ++pass.layer;
-  }
-  const at::Tensor logits = head_->forward(stream.normed.select(1, 0));
+  // Nobody reads the patches behind the last attention.
+  const at::Tensor tokens =
+      nn::run_blocks(blocks_, embed(pixels), norm_.get(), pass, num_prefix_tokens()).normed;
+  const at::Tensor logits = head_->forward(tokens.select(1, 0));
   if (!options_.distilled) return {.logits = logits, .distilled = {}};
-  const at::Tensor distilled = head_dist_->forward(stream.normed.select(1, 1));
+  const at::Tensor distilled = head_dist_->forward(tokens.select(1, 1));
   if (pass.training) return {.logits = logits, .distilled = distilled};
   return {.logits = (logits + distilled) / 2.0, .distilled = {}};
+}
+
+at::Tensor Vit::run_features(const at::Tensor& pixels, nn::Pass& pass) {
+  const at::Tensor tokens = nn::run_blocks(blocks_, embed(pixels), norm_.get(), pass).normed;
+  return tokens.narrow(1, num_prefix_tokens(), tokens.size(1) - num_prefix_tokens());
 }
 
 std::map<std::string, LabelValue> Vit::own_labels() const {

@@ -25,6 +25,7 @@ struct VitOptions : ImageModelOptions {
   int64_t num_layers = 12;
   int64_t num_heads = 3;
   double feedforward_ratio = 4.0;
+  ChosenOptions feedforward{nn::feed_forward_choices(), "gelu"};
   bool distilled = false;
 
   void visit(FieldList& fields) override;
@@ -47,6 +48,7 @@ class Vit : public ImageModel {
 
  protected:
   ImageLogits run(const at::Tensor& pixels, nn::Pass& pass) override;
+  at::Tensor run_features(const at::Tensor& pixels, nn::Pass& pass) override;
   const char* name() const override { return "vit"; }
   std::map<std::string, LabelValue> own_labels() const override;
   const nn::Attention& last_attention() const override { return blocks_.back()->attention(); }

@@ -35,7 +35,7 @@ at::Tensor ClassBlock::attend(const at::Tensor& normed) const {
   return proj_->forward(out.transpose(1, 2).reshape(first.sizes()));
 }
 
-at::Tensor ClassBlock::forward(const at::Tensor& x, const Pass& pass) const {
+at::Tensor ClassBlock::forward(const at::Tensor& x, Pass& pass) const {
   const int64_t N = x.size(1) - 1;
   const at::Tensor n = norm1_->forward(x);
   const at::Tensor mixed = at::cat({attend(n), n.narrow(1, 1, N)}, 1);

@@ -18,7 +18,7 @@ class ClassBlock : public torch::nn::Module {
   ClassBlock(int64_t dim, int64_t num_heads, int64_t hidden_dim);
 
   /// (B, 1 + N, C) -> (B, 1 + N, C).
-  at::Tensor forward(const at::Tensor& x, const Pass& pass) const;
+  at::Tensor forward(const at::Tensor& x, Pass& pass) const;
 
  private:
   at::Tensor attend(const at::Tensor& normed) const;

@@ -27,7 +27,7 @@ ResidualStream add_and_norm(const at::Tensor& x,
 }  // namespace
 
 PreNormBlock::PreNormBlock(std::shared_ptr<Attention> attention,
-                           std::shared_ptr<ChannelMixer> mlp,
+                           std::shared_ptr<FeedForward> mlp,
                            int64_t dim,
                            Options options)
     : norm1_(register_module("norm1", std::make_shared<Norm>(dim, kPreNormEps))),
@@ -56,12 +56,36 @@ ResidualStream PreNormBlock::forward(const ResidualStream& in,
   const auto factors1 = drop_path_factors(x, drop_path_, pass, "attention path");
   const auto factors2 = drop_path_factors(x, drop_path_, pass, "feedforward path");
   const bool are_branches_plain = !gamma1_.defined() && !factors1 && !factors2;
+  ResidualStream out;
+  std::optional<ops::NormedSum> in_one_pass;
   if (are_branches_plain && next != nullptr) {
-    const auto result = mlp_->forward_between(x, mixed, *norm2_, *next);
-    if (result) return {result->sum, result->normed};
+    in_one_pass = mlp_->forward_between(x, mixed, *norm2_, *next, pass);
   }
-  const ResidualStream middle = add_and_norm(x, mixed, gamma1_, factors1, norm2_.get());
-  return add_and_norm(middle.x, mlp_->forward(middle.normed, pass), gamma2_, factors2, next);
+  if (in_one_pass) {
+    out = {in_one_pass->sum, in_one_pass->normed};
+  } else {
+    const ResidualStream middle = add_and_norm(x, mixed, gamma1_, factors1, norm2_.get());
+    at::Tensor branch = mlp_->forward(middle.normed, pass);
+    if (const at::Tensor bias = mlp_->out_bias(); bias.defined()) branch = branch + bias;
+    out = add_and_norm(middle.x, branch, gamma2_, factors2, next);
+  }
+  pass.keep(Traced::kResidual, out.x);
+  return out;
+}
+
+ResidualStream run_blocks(const std::vector<std::shared_ptr<PreNormBlock>>& blocks,
+                          const at::Tensor& x,
+                          const Norm* last,
+                          Pass& pass,
+                          std::optional<int64_t> num_kept) {
+  ResidualStream stream{.x = x, .normed = blocks.front()->norm1().forward(x)};
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    const bool is_last = i + 1 == blocks.size();
+    const Norm* next = is_last ? last : &blocks[i + 1]->norm1();
+    stream = blocks[i]->forward(stream, next, pass, is_last ? num_kept : std::nullopt);
+    ++pass.layer;
+  }
+  return stream;
 }
 
 }  // namespace elliptical::nn

@@ -10,10 +10,12 @@
 // input with norm1 applied and applies the norm of whoever comes next.
 #pragma once
 
+#include <memory>
 #include <optional>
+#include <vector>
 
 #include "elliptical/nn/attention/attention.h"
-#include "elliptical/nn/feedforward/channel_mixer.h"
+#include "elliptical/nn/feedforward/feed_forward.h"
 #include "elliptical/nn/norm.h"
 
 namespace elliptical::nn {
@@ -33,7 +35,7 @@ class PreNormBlock : public torch::nn::Module {
     bool scale_branches = false;  ///< gamma1 and gamma2, which start at 1
   };
   PreNormBlock(std::shared_ptr<Attention> attention,
-               std::shared_ptr<ChannelMixer> mlp,
+               std::shared_ptr<FeedForward> mlp,
                int64_t dim,
                Options options);
 
@@ -52,9 +54,18 @@ class PreNormBlock : public torch::nn::Module {
   std::shared_ptr<Norm> norm1_;
   std::shared_ptr<Attention> attn_;
   std::shared_ptr<Norm> norm2_;
-  std::shared_ptr<ChannelMixer> mlp_;
+  std::shared_ptr<FeedForward> mlp_;
   at::Tensor gamma1_, gamma2_;  ///< undefined without
   double drop_path_;
 };
+
+/// Tokens x through all blocks, one after the other. The result's `normed` is `last` of its x,
+/// nothing where that is null; of the last block, the first `num_kept` tokens where it is given.
+/// The layers count on from pass.layer: a model of several stages begins with the first.
+ResidualStream run_blocks(const std::vector<std::shared_ptr<PreNormBlock>>& blocks,
+                          const at::Tensor& x,
+                          const Norm* last,
+                          Pass& pass,
+                          std::optional<int64_t> num_kept = std::nullopt);
 
 }  // namespace elliptical::nn

@@ -168,13 +168,20 @@ TEST(ChannelAttention, GatesLieBetweenTheSigmoidsOfZeroAndOne) {
   }
 }
 
+/// What a layer or block makes of `x` in evaluation.
+template <class Module>
+at::Tensor forward(Module& module, const at::Tensor& x) {
+  nn::Pass pass;
+  return module.forward(x, pass);
+}
+
 TEST(ChannelAttention, IsNothingWithoutTemperature) {
   nn::ChannelAttention mixer(16, 2, 32, 4);
   fill(mixer);
   const at::Tensor x = torch::randn({3, 16, 16});
-  EXPECT_GT(mixer.forward(x, {}).abs().max().item<double>(), 0.1);
+  EXPECT_GT(forward(mixer, x).abs().max().item<double>(), 0.1);
   set_all(mixer, "temperature", 0.0);
-  EXPECT_EQ(mixer.forward(x, {}).abs().max().item<double>(), 0.0);
+  EXPECT_EQ(forward(mixer, x).abs().max().item<double>(), 0.0);
 }
 
 TEST(ChannelAttention, SeesTheOrderOfTokensAndAttentionDoesNot) {
@@ -184,8 +191,8 @@ TEST(ChannelAttention, SeesTheOrderOfTokensAndAttentionDoesNot) {
   const auto permuted = [&](const at::Tensor& t) { return t.index_select(1, order); };
   nn::ChannelAttention channels(16, 2, 32, 4);
   fill(channels);
-  EXPECT_FALSE(torch::allclose(channels.forward(permuted(x), {}), permuted(channels.forward(x, {})),
-                               1e-2, 1e-2));
+  EXPECT_FALSE(
+      torch::allclose(forward(channels, permuted(x)), permuted(forward(channels, x)), 1e-2, 1e-2));
   const nn::AttentionShape shape{.dim = 16, .num_heads = 2};
   const auto tokens =
       nn::make_attention(ChosenOptions(nn::attention_choices(), "elliptical"), shape);
@@ -207,7 +214,7 @@ TEST(ClassBlock, PatchesAreNormedAndDoubled) {
   const at::Tensor patches = x.narrow(1, 1, 4);
   const at::Tensor expected =
       2.0 * norm(patches + parameters["gamma1"] * norm(patches, "norm1"), "norm2");
-  const at::Tensor out = block.forward(x, {});
+  const at::Tensor out = forward(block, x);
   EXPECT_TRUE(torch::allclose(out.narrow(1, 1, 4), expected, 1e-5, 1e-5));
   EXPECT_FALSE(torch::allclose(
       out.narrow(1, 0, 1),

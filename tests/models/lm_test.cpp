@@ -253,9 +253,9 @@ TEST(Lm, EveryOptionHasAnEffect) {
   };
   const at::Tensor reference = output(base);
   for (const char* assignment :
-       {"num_layers=2", "dim=8", "num_heads=2", "head_dim=8", "feedforward_dim=8", "dropout=0.2",
-        "attention_dropout=0.1", "positions=reverse", "cutoffs=[10]",
-        "attention.name=elliptical"}) {
+       {"num_layers=2", "dim=8", "num_heads=2", "head_dim=8", "feedforward_dim=8",
+        "feedforward.name=gelu", "dropout=0.2", "attention_dropout=0.1", "positions=reverse",
+        "cutoffs=[10]", "attention.name=elliptical"}) {
     LmOptions changed = base;
     apply_overrides({assignment}, fields_of(changed));
     EXPECT_FALSE(at::equal(output(changed), reference)) << assignment;

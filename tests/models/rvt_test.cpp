@@ -132,7 +132,7 @@ TEST(Rvt, BatchNormsRememberTrainingAndUseItInEvaluation) {
   nn::Pass pass;
   pass.training = true;
   at::Tensor trained;
-  for (int pass = 0; pass < 200; ++pass) trained = model->forward(pixels, pass);
+  for (int i = 0; i < 200; ++i) trained = model->forward(pixels, pass);
   EXPECT_GT(mean.abs().max().item<double>(), 0.01);
   const at::Tensor after = evaluate(*model, pixels);
   EXPECT_FALSE(torch::allclose(after, before, 0, 1e-3));

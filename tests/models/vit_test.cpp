@@ -310,9 +310,9 @@ TEST(Vit, EveryOptionHasAnEffect) {
     return model->forward(some_pixels(4, model->options().image_size), pass).detach();
   };
   const at::Tensor expected = output(base);
-  for (const char* assignment :
-       {"image_size=8", "patch_size=8", "dim=4", "num_layers=2", "num_heads=4",
-        "feedforward_ratio=1", "drop_path=0.6", "distilled=true", "attention.name=kde"}) {
+  for (const char* assignment : {"image_size=8", "patch_size=8", "dim=4", "num_layers=2",
+                                 "num_heads=4", "feedforward_ratio=1", "feedforward.name=relu",
+                                 "drop_path=0.6", "distilled=true", "attention.name=kde"}) {
     std::vector<std::string> changed = base;
     changed.emplace_back(assignment);
     EXPECT_FALSE(at::equal(output(changed), expected)) << assignment;

@@ -155,6 +155,47 @@ TEST_P(AttentionConformance, TraceChangesNothing) {
   EXPECT_EQ(trace.tensors.count("layers.0.metric"), 0) << "the first layer has no metric";
 }
 
+TEST_P(AttentionConformance, TraceHoldsWhatIsAskedForAndNothingElse) {
+  const AttentionStack stack(GetParam().options(), kCausal);
+  const at::Tensor x = wave({B, N, C});
+  Trace trace({Traced::kBranch, Traced::kProjectedBranch});
+  Pass pass;
+  pass.trace = &trace;
+  const at::Tensor out = stack.forward(x, pass);
+  EXPECT_EQ(trace.tensors.size(), 6) << "two for each layer";
+  for (const std::string layer : {"layers.0.", "layers.1.", "layers.2."}) {
+    EXPECT_EQ(trace.tensors.at(layer + "branch").sizes(), (at::IntArrayRef{B, N, C}));
+    EXPECT_FALSE(trace.tensors.at(layer + "branch").requires_grad());
+  }
+  // The stack adds the projected branches to its input: nothing else is between them.
+  const at::Tensor sum = x + trace.tensors.at("layers.0.projected_branch") +
+                         trace.tensors.at("layers.1.projected_branch") +
+                         trace.tensors.at("layers.2.projected_branch");
+  EXPECT_TRUE(at::equal(sum, out));
+}
+
+TEST_P(AttentionConformance, ATraceThatHandsOnKeepsNothing) {
+  const AttentionStack stack(GetParam().options(), kCausal);
+  Trace kept;
+  std::vector<std::pair<int64_t, at::Tensor>> received;
+  Trace handed({Traced::kMap}, [&](int64_t layer, Traced what, const at::Tensor& map) {
+    EXPECT_EQ(what, Traced::kMap);
+    received.emplace_back(layer, map);
+  });
+  for (Trace* trace : {&kept, &handed}) {
+    Pass pass;
+    pass.trace = trace;
+    stack.forward(wave({B, N, C}), pass);
+  }
+  EXPECT_TRUE(handed.tensors.empty());
+  ASSERT_EQ(received.size(), 3);
+  for (int64_t layer = 0; layer < 3; ++layer) {
+    const auto& [of, map] = received[static_cast<size_t>(layer)];
+    EXPECT_EQ(of, layer);
+    EXPECT_TRUE(at::equal(map, kept.tensors.at("layers." + std::to_string(layer) + ".attention")));
+  }
+}
+
 TEST_P(AttentionConformance, KeptTokensDoNotMissTheOthers) {
   const AttentionStack stack(GetParam().options(), kTwoSided);
   const auto last_layer = [&](std::optional<int64_t> num_kept) {
@@ -189,6 +230,39 @@ INSTANTIATE_TEST_SUITE_P(All,
                          AttentionConformance,
                          ::testing::ValuesIn(support::attention_variants()),
                          support::VariantName{});
+
+/// A variant of the table with its default options, and what some can not do without.
+ChosenOptions defaults_of(const AttentionEntry& entry, int64_t window) {
+  ChosenOptions chosen(attention_choices(), entry.name);
+  std::vector<std::string> needed;
+  if (entry.can.fixed_length) needed.push_back("window=" + std::to_string(window));
+  if (entry.can.looks_ahead) needed.emplace_back("lookahead=true");
+  apply_overrides(needed, fields_of(chosen));
+  return chosen;
+}
+
+TEST(AttentionTable, SaysWhatItsVariantsCanDo) {
+  for (const AttentionEntry& entry : attention_table()) {
+    const AttentionStack stack(defaults_of(entry, N), kCausal);
+    const Attention& last = *stack.layers.back();
+    EXPECT_EQ(!last.why_no_streaming().has_value(), entry.can.streams) << entry.name;
+    EXPECT_EQ(last.labels().at("leaks_future"), LabelValue(!entry.can.causal)) << entry.name;
+    EXPECT_FALSE(entry.can.causal && entry.can.looks_ahead) << entry.name;
+
+    Trace trace;
+    Pass pass;
+    pass.trace = &trace;
+    stack.forward(wave({B, N, C}), pass);
+    EXPECT_EQ(trace.tensors.contains("layers.2.attention"), entry.can.has_map) << entry.name;
+
+    const auto longer = [&] { return stack.forward(wave({1, N + 1, C})); };
+    if (entry.can.fixed_length) {
+      EXPECT_THROW(longer(), c10::ValueError) << entry.name;
+    } else {
+      EXPECT_EQ(longer().size(1), N + 1) << entry.name;
+    }
+  }
+}
 
 TEST(AttentionTable, IsSortedAndDescribed) {
   std::string before;

@@ -64,7 +64,7 @@ std::vector<const char*> all_variants() {
     // Blocks of mom have masks, see below; spkde solves for weights with a Gram matrix; rvt learns
     // a number for each pair of positions.
     const std::string name = entry.name;
-    if (entry.causal && name != "mom" && name != "spkde" && name != "rvt") {
+    if (entry.can.causal && name != "mom" && name != "spkde" && name != "rvt") {
       names.push_back(entry.name);
     }
   }

@@ -10,10 +10,7 @@
 #include "elliptical/ops/packed_attention.h"
 
 namespace elliptical::nn {
-namespace {
-
-/// The probabilities, (B, H, N, M); rows that see nothing are 0.
-at::Tensor probabilities(const HeadMixer::Heads& heads,
+at::Tensor attention_map(const HeadMixer::Heads& heads,
                          const std::optional<at::Tensor>& metric,
                          const AttendOptions& options,
                          const Pass& pass) {
@@ -25,8 +22,6 @@ at::Tensor probabilities(const HeadMixer::Heads& heads,
                                       -std::numeric_limits<double>::infinity());
   return at::where(seen, logits.softmax(-1), 0.0);
 }
-
-}  // namespace
 
 at::Tensor visible_keys(int64_t num_queries, int64_t num_keys, const Pass& pass) {
   at::Tensor seen = at::ones({num_queries, num_keys}, at::kBool);
@@ -42,17 +37,13 @@ void leave_trace(const HeadMixer::Heads& heads,
                  const std::optional<at::Tensor>& metric,
                  const std::function<at::Tensor()>& map,
                  const Pass& pass) {
-  if (pass.trace == nullptr) return;
+  pass.keep(Traced::kQueries, heads.q);
+  pass.keep(Traced::kKeys, heads.k);
+  pass.keep(Traced::kValues, heads.v);
+  if (metric) pass.keep(Traced::kMetric, *metric);
+  if (!pass.traces(Traced::kMap)) return;
   const at::NoGradGuard no_grad;
-  const auto write = [&](const char* what, const at::Tensor& tensor) {
-    const std::string name = "layers." + std::to_string(pass.layer) + "." + what;
-    pass.trace->tensors[name] = tensor.detach();
-  };
-  write("queries", heads.q);
-  write("keys", heads.k);
-  write("values", heads.v);
-  if (metric) write("metric", *metric);
-  write("attention", map());
+  pass.keep(Traced::kMap, map());
 }
 
 at::Tensor attend(const HeadMixer::Heads& heads,
@@ -65,7 +56,9 @@ at::Tensor attend(const HeadMixer::Heads& heads,
     call.dropout_p = options.dropout;
     call.generator = at::detail::createCPUGenerator(pass.seed("attention dropout"));
   }
-  leave_trace(heads, metric, [&] { return probabilities(heads, metric, options, pass); }, pass);
+  if (options.leaves_trace) {
+    leave_trace(heads, metric, [&] { return attention_map(heads, metric, options, pass); }, pass);
+  }
   const bool keeps_all = !pass.num_kept || pass.is_causal || pass.key_lengths;
   const int64_t num_kept = keeps_all ? heads.q.size(2) : *pass.num_kept;
   const auto kept = [&](const at::Tensor& rows) {  // one row is one for all tokens

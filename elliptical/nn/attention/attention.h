@@ -48,12 +48,21 @@ class Attention : public torch::nn::Module {
   virtual std::map<std::string, LabelValue> labels() const { return {}; }
 };
 
+/// What a variant can do with its default options; the conformance tests hold it to each of them.
+struct AttentionAbilities {
+  bool causal = true;        ///< in a causal model no token sees a later one
+  bool looks_ahead = false;  ///< not causal, and may stand in a causal model where options allow it
+  bool padding = true;       ///< understands key_lengths
+  bool fixed_length = false;  ///< has parameters for so many tokens, and refuses more
+  bool has_map = true;        ///< leaves a map of attention in a trace
+  bool streams = true;        ///< in a causal model: token by token with the same result
+};
+
 /// One line of the table of variants.
 struct AttentionEntry {
   const char* name;
   const char* description;  ///< one true sentence
-  bool causal;              ///< may stand in a causal model
-  bool padding;             ///< understands key_lengths
+  AttentionAbilities can;
   std::unique_ptr<Options> (*make_options)();
   std::shared_ptr<Attention> (*make)(const Options& options, const AttentionShape& shape);
 };

@@ -6,26 +6,6 @@
 #include <cmath>
 
 namespace elliptical::nn {
-namespace {
-
-/// `attend` left the widened heads in the trace; this puts what the layer was given in their place.
-void trace_given(const HeadMixer::Heads& heads,
-                 const std::optional<at::Tensor>& metric,
-                 const at::Tensor& value_weights,
-                 const Pass& pass) {
-  const at::NoGradGuard no_grad;
-  const auto entry = [&](const char* what) -> at::Tensor& {
-    return pass.trace->tensors["layers." + std::to_string(pass.layer) + "." + what];
-  };
-  entry("queries") = heads.q.detach();
-  entry("keys") = heads.k.detach();
-  entry("values") = heads.v.detach();
-  if (metric) entry("metric") = metric->detach();
-  if (value_weights.defined()) entry("attention") = entry("attention") * value_weights.detach();
-}
-
-}  // namespace
-
 double default_kernel_scale(const AttentionShape& shape) {
   return 1.0 / std::sqrt(static_cast<double>(shape.head_dim()));
 }
@@ -83,11 +63,16 @@ at::Tensor kernel_regression(const HeadMixer::Heads& heads,
     factor = weights->factor.unsqueeze(-1);  // (B|1, H|1, N|1, 1)
     v = v * ratio.unsqueeze(-1);
   }
-  const at::Tensor out = attend({kernel.q, kernel.k, v, heads.v_new}, {},
-                                {.scale = kernel.scale, .dropout = options.dropout}, pass);
-  if (pass.trace != nullptr) {
-    trace_given(heads, metric, weights ? ratio.unsqueeze(-2) * factor : at::Tensor(), pass);
-  }
+  const HeadMixer::Heads widened{kernel.q, kernel.k, v, heads.v_new};
+  const AttendOptions call{
+      .scale = kernel.scale, .dropout = options.dropout, .leaves_trace = false};
+  // Of the heads that the layer was given, not of the widened ones.
+  const auto map = [&] {
+    const at::Tensor weights_of_keys = attention_map(widened, {}, call, pass);
+    return weights ? weights_of_keys * (ratio.unsqueeze(-2) * factor) : weights_of_keys;
+  };
+  leave_trace(heads, metric, map, pass);
+  const at::Tensor out = attend(widened, {}, call, pass);
   return weights ? out * factor : out;
 }
 

@@ -83,7 +83,11 @@ at::Tensor MultiHead::forward(const at::Tensor& x, Pass& pass) {
   const at::Tensor mixed = mixer_->mix(heads, pass, state);  // (B, H, N|num_kept, D)
   pass.previous_q = heads.q;
   pass.previous_v = heads.v_new;
-  return proj_->forward(mixed.transpose(1, 2).reshape({x.size(0), mixed.size(2), -1}));
+  const at::Tensor branch = mixed.transpose(1, 2).reshape({x.size(0), mixed.size(2), -1});
+  pass.keep(Traced::kBranch, branch);
+  const at::Tensor projected = proj_->forward(branch);
+  pass.keep(Traced::kProjectedBranch, projected);
+  return projected;
 }
 
 }  // namespace elliptical::nn

@@ -43,7 +43,7 @@ at::Tensor ChannelAttention::gates(const at::Tensor& x) const {
   return a.transpose(2, 3).matmul(k).sigmoid();
 }
 
-at::Tensor ChannelAttention::forward(const at::Tensor& x, const Pass& pass) {
+at::Tensor ChannelAttention::forward(const at::Tensor& x, Pass& pass) {
   const at::Tensor gate = (gates(x) * temperature_).reshape({x.size(0), 1, x.size(2)});
   return norm_v_->forward(mlp_v_->forward(x, pass.training)) * gate;
 }

@@ -15,7 +15,7 @@
 #pragma once
 
 #include "elliptical/nn/convolution.h"
-#include "elliptical/nn/feedforward/channel_mixer.h"
+#include "elliptical/nn/feedforward/feed_forward.h"
 #include "elliptical/nn/linear.h"
 #include "elliptical/nn/norm.h"
 
@@ -35,12 +35,12 @@ class DepthwiseMlp : public torch::nn::Module {
   at::Tensor gamma_;  ///< (hidden), starts at 1
 };
 
-class ChannelAttention : public ChannelMixer {
+class ChannelAttention : public FeedForward {
  public:
   /// For maps of side x side tokens.
   ChannelAttention(int64_t dim, int64_t num_heads, int64_t hidden_dim, int64_t side);
 
-  at::Tensor forward(const at::Tensor& x, const Pass& pass) override;
+  at::Tensor forward(const at::Tensor& x, Pass& pass) override;
   bool is_tokenwise() const override { return false; }
   /// sigmoid(a^T k), (B, H, c, 1).
   at::Tensor gates(const at::Tensor& x) const;

@@ -22,7 +22,7 @@ ConvMlp::ConvMlp(int64_t dim, int64_t hidden_dim, int64_t side) : side_(side) {
   bn3_ = norm("bn3", dim);
 }
 
-at::Tensor ConvMlp::forward(const at::Tensor& x, const Pass& pass) {
+at::Tensor ConvMlp::forward(const at::Tensor& x, Pass& pass) {
   const bool training = pass.training;
   const at::Tensor hidden = at::gelu(bn1_->on_tokens(fc1_->on_tokens(x), training));
   const at::Tensor map = dwconv_->forward(map_of_tokens(hidden, side_));

@@ -9,16 +9,16 @@
 #pragma once
 
 #include "elliptical/nn/convolution.h"
-#include "elliptical/nn/feedforward/channel_mixer.h"
+#include "elliptical/nn/feedforward/feed_forward.h"
 
 namespace elliptical::nn {
 
-class ConvMlp : public ChannelMixer {
+class ConvMlp : public FeedForward {
  public:
   /// For maps of side x side tokens.
   ConvMlp(int64_t dim, int64_t hidden_dim, int64_t side);
 
-  at::Tensor forward(const at::Tensor& x, const Pass& pass) override;
+  at::Tensor forward(const at::Tensor& x, Pass& pass) override;
   bool is_tokenwise() const override { return false; }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "elliptical/nn/feedforward/mlp.h"
+#include "elliptical/nn/feedforward/relu_mlp.h"
 
 #include <torch/torch.h>
 
@@ -8,12 +8,12 @@
 
 namespace elliptical::nn {
 
-Mlp::Mlp(int64_t dim, int64_t hidden_dim, double dropout)
+ReluMlp::ReluMlp(int64_t dim, int64_t hidden_dim, double dropout)
     : fc1_(register_module("fc1", std::make_shared<Linear>(dim, hidden_dim, true))),
       fc2_(register_module("fc2", std::make_shared<Linear>(hidden_dim, dim, true))),
       dropout_(dropout) {}
 
-at::Tensor Mlp::forward(const at::Tensor& x, const Pass& pass) const {
+at::Tensor ReluMlp::forward(const at::Tensor& x, Pass& pass) {
   return ops::feed_forward(x, fc1_->weight, fc1_->bias, fc2_->weight,
                            element_dropout(pass, dropout_, "feedforward dropout"));
 }

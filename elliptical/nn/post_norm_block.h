@@ -6,8 +6,11 @@
 //   x2 = norm2(x1 + drop(mlp(x1)))
 #pragma once
 
+#include <memory>
+#include <vector>
+
 #include "elliptical/nn/attention/attention.h"
-#include "elliptical/nn/feedforward/mlp.h"
+#include "elliptical/nn/feedforward/feed_forward.h"
 #include "elliptical/nn/norm.h"
 
 namespace elliptical::nn {
@@ -15,8 +18,8 @@ namespace elliptical::nn {
 class PostNormBlock : public torch::nn::Module {
  public:
   PostNormBlock(std::shared_ptr<Attention> attention,
+                std::shared_ptr<FeedForward> mlp,
                 int64_t dim,
-                int64_t feedforward_dim,
                 double dropout);
 
   /// (B, N, C) -> (B, N, C); the layer that runs is pass.layer. With `num_last` > 0 only the
@@ -27,9 +30,15 @@ class PostNormBlock : public torch::nn::Module {
  private:
   std::shared_ptr<Attention> attn_;
   std::shared_ptr<Norm> norm1_;
-  std::shared_ptr<Mlp> mlp_;
+  std::shared_ptr<FeedForward> mlp_;
   std::shared_ptr<Norm> norm2_;
   double dropout_;
 };
+
+/// x through all blocks, one after the other; of the last one, the last `num_last` tokens (0: all).
+at::Tensor run_blocks(const std::vector<std::shared_ptr<PostNormBlock>>& blocks,
+                      at::Tensor x,
+                      Pass& pass,
+                      int64_t num_last = 0);
 
 }  // namespace elliptical::nn

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "elliptical/nn/block.h"
+#include "elliptical/nn/post_norm_block.h"
 
 #include <torch/torch.h>
 
@@ -10,22 +10,24 @@ namespace elliptical::nn {
 namespace {
 
 at::Tensor add_and_norm(const at::Tensor& x,
-                        const std::optional<at::Tensor>& bias,
+                        const at::Tensor& bias,
                         const at::Tensor& residual,
                         const Norm& norm,
                         ops::ElementDropout dropout) {
-  return ops::residual_dropout_norm(x, bias, residual, norm.weight, norm.bias, norm.eps, dropout);
+  const auto given_bias = bias.defined() ? std::optional(bias) : std::nullopt;
+  return ops::residual_dropout_norm(x, given_bias, residual, norm.weight, norm.bias, norm.eps,
+                                    dropout);
 }
 
 }  // namespace
 
 PostNormBlock::PostNormBlock(std::shared_ptr<Attention> attention,
+                             std::shared_ptr<FeedForward> mlp,
                              int64_t dim,
-                             int64_t feedforward_dim,
                              double dropout)
     : attn_(register_module("attn", std::move(attention))),
       norm1_(register_module("norm1", std::make_shared<Norm>(dim))),
-      mlp_(register_module("mlp", std::make_shared<Mlp>(dim, feedforward_dim, dropout))),
+      mlp_(register_module("mlp", std::move(mlp))),
       norm2_(register_module("norm2", std::make_shared<Norm>(dim))),
       dropout_(dropout) {}
 
@@ -37,8 +39,23 @@ at::Tensor PostNormBlock::forward(const at::Tensor& x, Pass& pass, int64_t num_l
   const at::Tensor attended =
       add_and_norm(last(attn_->forward(x, pass)), {}, last(x), *norm1_,
                    element_dropout(pass, dropout_, "attention output dropout"));
-  return add_and_norm(mlp_->forward(attended, pass), mlp_->out_bias(), attended, *norm2_,
-                      element_dropout(pass, dropout_, "feedforward output dropout"));
+  const at::Tensor out =
+      add_and_norm(mlp_->forward(attended, pass), mlp_->out_bias(), attended, *norm2_,
+                   element_dropout(pass, dropout_, "feedforward output dropout"));
+  pass.keep(Traced::kResidual, out);
+  return out;
+}
+
+at::Tensor run_blocks(const std::vector<std::shared_ptr<PostNormBlock>>& blocks,
+                      at::Tensor x,
+                      Pass& pass,
+                      int64_t num_last) {
+  pass.begin_layers();
+  for (const auto& block : blocks) {
+    x = block->forward(x, pass, block == blocks.back() ? num_last : 0);
+    ++pass.layer;
+  }
+  return x;
 }
 
 }  // namespace elliptical::nn
