@@ -58,7 +58,7 @@ run::RunOptions read_recipe_options(const RecipeArguments& arguments) {
 std::unique_ptr<tasks::Task> make_task(const run::RunOptions& options, tasks::TaskUse use) {
   run::RunOptions copy = options;
   return tasks::find_task(copy.task.name())
-      .make(copy.task.options(), static_cast<uint64_t>(copy.seed), use);
+      .make(copy.task.options(), {static_cast<uint64_t>(copy.seed), use});
 }
 
 void add_weights(CLI::App& app, std::optional<run::Weights>& weights) {

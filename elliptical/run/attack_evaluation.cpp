@@ -74,7 +74,7 @@ class AttackLoop {
   std::vector<Record> run() {
     const EvaluationMode mode(request_.task.model());
     const FrozenParameters frozen(request_.task.model());
-    const std::unique_ptr<tasks::EvalSet> set = request_.task.eval_set(request_.eval_options);
+    const std::unique_ptr<tasks::PictureSet> set = classifier_.picture_set(request_.eval_options);
     AttackState state(request_.state, request_.hooks.notice);
     const std::vector<std::string> digests = case_digests(*set);
     const std::vector<std::string> class_names = set->class_names();
@@ -116,7 +116,7 @@ class AttackLoop {
   }
 
  private:
-  void begin_batch(int64_t index, const tasks::Batch& batch, const tasks::EvalSet& set) {
+  void begin_batch(int64_t index, const tasks::Batch& batch, const tasks::PictureSet& set) {
     const at::NoGradGuard no_grad;
     batch_ = index;
     num_pictures_ = batch.input.size(0);

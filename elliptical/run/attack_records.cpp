@@ -66,7 +66,7 @@ int64_t broken_by_square(const AttackScore& score) {
 /// Robust accuracy of equal parts of the pictures, over attacks of equally many pictures.
 void add_blocks(const std::vector<const AttackScore*>& scores,
                 const Labels& labels,
-                const tasks::EvalSet& set,
+                const tasks::PictureSet& set,
                 std::vector<Record>& records) {
   const int64_t count = scores.front()->count;
   if (set.num_blocks() == 0) return;
@@ -96,7 +96,7 @@ void add_case(const AttackPlan& plan,
               const AttackCase& each,
               const AttackScore& score,
               int64_t num_classes,
-              const tasks::EvalSet& set,
+              const tasks::PictureSet& set,
               std::vector<Record>& records) {
   Labels labels = case_labels(plan, each);
   const auto add = [&](const char* metric, int64_t correct, const Labels& more = {}) {
@@ -139,7 +139,7 @@ std::vector<Record> attack_records(const AttackPlan& plan,
                                    const std::vector<AttackScore>& scores,
                                    int64_t num_classes,
                                    const Labels& labels,
-                                   const tasks::EvalSet& set) {
+                                   const tasks::PictureSet& set) {
   std::vector<Record> records;
   // Robust accuracies of the four attacks of individual mode, by eps and gradient.
   std::map<std::pair<double, bool>, std::vector<const AttackScore*>> individual;

@@ -8,6 +8,7 @@
 #include "elliptical/run/attack_plan.h"
 #include "elliptical/run/attack_state.h"
 #include "elliptical/run/evaluate.h"
+#include "elliptical/tasks/classifier.h"
 
 namespace elliptical::run {
 
@@ -17,7 +18,7 @@ std::vector<Record> attack_records(const AttackPlan& plan,
                                    const std::vector<AttackScore>& scores,
                                    int64_t num_classes,
                                    const Labels& labels,
-                                   const tasks::EvalSet& set);
+                                   const tasks::PictureSet& set);
 
 /// Appends those records that the file has not, to the letter: an attack that had been finished
 /// before measures nothing new. Damaged lines are passed over.

@@ -31,6 +31,7 @@ Checkpoint read_parts(const CheckpointFolder& from, CheckpointPart part) {
       (part == CheckpointPart::kAll && from.has(kAverageFile))) {
     result.average = read(kAverageFile);
   }
+  if (part == CheckpointPart::kAll && from.has(kTaskFile)) result.task = read(kTaskFile);
   return result;
 }
 
@@ -38,9 +39,7 @@ Checkpoint read_parts(const CheckpointFolder& from, CheckpointPart part) {
 
 void save_checkpoint(const fs::path& checkpoints,
                      const CheckpointState& state,
-                     const NamedTensors& model,
-                     const NamedTensors& optimizer,
-                     const NamedTensors& average,
+                     const CheckpointTensors& tensors,
                      const Notice& notice) {
   const fs::path final_folder = checkpoints / checkpoint_name(state.step);
   fs::path folder = final_folder;
@@ -52,9 +51,13 @@ void save_checkpoint(const fs::path& checkpoints,
   try {
     fs::create_directory(folder);
     std::map<std::string, WrittenFile> files;
-    files[kModelFile] = write_tensors(folder / kModelFile, model);
-    files[kOptimizerFile] = write_tensors(folder / kOptimizerFile, optimizer);
-    if (!average.empty()) files[kAverageFile] = write_tensors(folder / kAverageFile, average);
+    const auto write = [&](const char* name, const NamedTensors& named) {
+      files[name] = write_tensors(folder / name, named);
+    };
+    write(kModelFile, tensors.model);
+    write(kOptimizerFile, tensors.optimizer);
+    if (!tensors.average.empty()) write(kAverageFile, tensors.average);
+    if (!tensors.task.empty()) write(kTaskFile, tensors.task);
     FileWriter state_file(folder / kStateFile, IfThere::kFail);
     state_file.write(checkpoint_state_text(state, files));
     state_file.finish();

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
 // Checkpoints: `checkpoints/step-N/` with model.safetensors, optimizer.safetensors, where an
-// average of the weights is kept ema.safetensors, and state.json, which holds the checksums of the
-// others and of itself. One is written as `step-N.incomplete`, synced file by file, renamed, and
+// average of the weights is kept ema.safetensors, where the task has a state task.safetensors, and
+// state.json, which holds the checksums of the others and of itself. One is written as `step-N.incomplete`, synced file by file, renamed, and
 // the folder above synced: whatever happens, a folder called step-N is whole or was damaged later,
 // which its checksums tell.
 //
 // There is no random state and no data position in it: both are functions of the seed and the step.
+// A task's own state is what is not: tasks/task.h.
 #pragma once
 
 #include <filesystem>
@@ -30,18 +31,21 @@ struct Checkpoint {
   CheckpointState state;
   fs::path folder;
   // Empty where it was not asked for; the average also where none is kept.
-  std::map<std::string, at::Tensor> model, optimizer, average;
+  std::map<std::string, at::Tensor> model, optimizer, average, task;
 };
 
 enum class CheckpointPart { kModel, kAverage, kAll };
 
-/// Writes `checkpoints/step-N`; N must not exist. An empty `average` has no file. When it fails,
-/// nothing is left and what was there is as before.
+/// What is saved of a run. Nothing of the last two: no file.
+struct CheckpointTensors {
+  NamedTensors model, optimizer, average, task;
+};
+
+/// Writes `checkpoints/step-N`; N must not exist. When it fails, nothing is left and what was there
+/// is as before.
 void save_checkpoint(const fs::path& checkpoints,
                      const CheckpointState& state,
-                     const NamedTensors& model,
-                     const NamedTensors& optimizer,
-                     const NamedTensors& average,
+                     const CheckpointTensors& tensors,
                      const Notice& notice);
 
 /// Notes in the checkpoint of that step that its evaluation is in the records. Atomic.

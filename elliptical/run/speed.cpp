@@ -22,7 +22,8 @@ StepTime measure_step(tasks::Task& task, const OptimizerOptions& options, int nu
     const auto start = Clock::now();
     const tasks::Batch batch = task.train_batch(step);
     optimizer.clear_gradients();
-    task.loss(batch, RandomKey(0).derive(static_cast<uint64_t>(step))).backward();
+    auto pass = nn::Pass::of_training(RandomKey(0).derive(static_cast<uint64_t>(step)));
+    task.loss(batch, pass).total.backward();
     const auto update = Clock::now();
     optimizer.update(0.0, optimizer.gradient_norm(), step);
     if (step == 0) continue;

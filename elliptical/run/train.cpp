@@ -93,6 +93,8 @@ class Trainer {
   bool is_whole_ = true;
   /// What a forward pass changes, running means for instance, and its values before the step.
   std::vector<std::pair<at::Tensor, at::Tensor>> buffers_;
+  /// The task's state before the step that is under way.
+  std::optional<std::map<std::string, at::Tensor>> task_state_;
   std::optional<double> best_value_;
   std::optional<int64_t> best_step_;
   std::optional<RecordWriter> records_, log_;
@@ -105,6 +107,7 @@ void Trainer::load(const Checkpoint& checkpoint, bool with_optimizer) {
                (checkpoint.folder / "model.safetensors").string());
   average_.restart();
   if (!with_optimizer) return;
+  task_.set_state(checkpoint.task);
   copy_tensors(optimizer_.state(), checkpoint.optimizer,
                (checkpoint.folder / "optimizer.safetensors").string());
   if (average_.is_kept() && !checkpoint.average.empty()) {
@@ -147,11 +150,16 @@ void Trainer::update() {
   const tasks::Batch batch = task_.train_batch(step_);
   for (auto& [buffer, before] : buffers_) before = buffer.clone();
   optimizer_.clear_gradients();
-  at::Tensor loss = task_.loss(batch, step_key());
-  const double loss_value = loss.item<double>();
+  task_state_ = task_.state();
+  auto pass = nn::Pass::of_training(step_key());
+  tasks::Loss loss = task_.loss(batch, pass);
+  const double loss_value = loss.total.item<double>();
+  std::map<std::string, double> parts;
+  for (const auto& [name, part] : loss.parts) parts[name] = part.item<double>();
   if (!std::isfinite(loss_value)) fail_non_finite(batch, loss_value, 0);
-  loss.backward();
-  loss.reset();  // the graph goes before the update: less memory at the peak
+  loss.total.backward();
+  loss = {};  // the graph goes before the update: less memory at the peak
+  pass = {};
   const double norm = optimizer_.gradient_norm();
   if (!std::isfinite(norm)) fail_non_finite(batch, loss_value, norm);
   const double rate =
@@ -161,6 +169,7 @@ void Trainer::update() {
   average_.update();
   ++step_;
   for (auto& [buffer, before] : buffers_) before = at::Tensor();
+  task_state_.reset();
   is_whole_ = true;
 
   train_seconds_ += std::chrono::duration<double>(Clock::now() - start).count();
@@ -175,6 +184,12 @@ void Trainer::update() {
                              {"learning_rate", rate},
                              {"step", step_},
                              {std::string(task_.unit()) + "_per_second", units_per_second}}});
+    for (const auto& [name, value] : parts) {
+      log_->append({.metric = "loss_" + name,
+                    .value = value,
+                    .count = batch.num_units,
+                    .labels = {{"step", step_}}});
+    }
   }
   job_.hooks.show({.phase = "train",
                    .done = step_,
@@ -194,8 +209,11 @@ void Trainer::fail_non_finite(const tasks::Batch& batch, double loss, double nor
            "; nearest to the loss: the gradient of " + non_finite_gradient(optimizer_.parameters());
   } else {
     what = "loss must be finite, is " + std::to_string(loss) + "; first in " +
-           first_non_finite_layer(named_tensors(task_.model()),
-                                  [&] { task_.loss(batch, step_key()); });
+           first_non_finite_layer(named_tensors(task_.model()), [&] {
+             task_.set_state(*task_state_);
+             auto pass = nn::Pass::of_training(step_key());
+             task_.loss(batch, pass);
+           });
   }
   throw RunError(job_.paths.folder.string() + ": step " + std::to_string(step_ + 1) + " (batch " +
                  std::to_string(step_) + "): " + what +
@@ -258,8 +276,12 @@ void Trainer::save(bool pending) {
                                 .data = task_.data_fingerprint(),
                                 .program = job_.program,
                                 .origin = origin_};
-    save_checkpoint(job_.paths.checkpoints(), state, named_tensors(task_.model()),
-                    optimizer_.state(), average_.state(),
+    const auto task_state = task_.state();
+    save_checkpoint(job_.paths.checkpoints(), state,
+                    {.model = named_tensors(task_.model()),
+                     .optimizer = optimizer_.state(),
+                     .average = average_.state(),
+                     .task = {task_state.begin(), task_state.end()}},
                     [this](const std::string& line) { job_.hooks.say(line); });
     saved_step_ = step_;
     saved_evaluated_ = !pending;
@@ -306,6 +328,7 @@ void Trainer::save_before_error() {
     for (auto& [buffer, before] : buffers_) {
       if (before.defined()) buffer.copy_(before);
     }
+    if (task_state_) task_.set_state(*task_state_);
     save(pending_);
     const std::string run = job_.paths.folder.string();
     job_.hooks.say(run + ": step " + std::to_string(step_) +

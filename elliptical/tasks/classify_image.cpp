@@ -73,17 +73,17 @@ void ClassifyImageOptions::shrink() {
   }
 }
 
-ClassifyImageTask::ClassifyImageTask(const ClassifyImageOptions& options,
-                                     uint64_t seed,
-                                     TaskUse use)
-    : options_(options) {
+ClassifyImageTask::ClassifyImageTask(const ClassifyImageOptions& options, const TaskSetup& setup)
+    : options_(options), shard_(setup.shard) {
+  rows_of(shard_, options_.batch_size);  // throws
   const int64_t image_size = options_.model_options().image_size;
   options_.data.augment.check(image_size);
   const std::optional<PictureCounts> known = known_counts(options_.data.name);
-  if (use == TaskUse::kMeasuring && known) {  // reading them would take longer than most measuring
+  if (setup.use == TaskUse::kMeasuring &&
+      known) {  // reading them would take longer than most measuring
     no_train_ = std::make_exception_ptr(
         std::logic_error("classify_image: a task for measuring has no training pictures"));
-    build(known->num_classes, seed, use);
+    build(known->num_classes, setup);
     return;
   }
   std::shared_ptr<const data::ImageSet> set;
@@ -93,14 +93,14 @@ ClassifyImageTask::ClassifyImageTask(const ClassifyImageOptions& options,
     // A model with weights of its own can be measured where its training pictures are not.
     if (!known) throw;
     no_train_ = std::current_exception();
-    build(known->num_classes, seed, use);
+    build(known->num_classes, setup);
     return;
   }
   train_ = std::make_unique<TrainPictures>(set, options_.data, options_.mix, options_.batch_size,
-                                           image_size, seed);
+                                           image_size, setup.seed);
   // Of what is trained on from here, not of what the pictures have become at the first checkpoint.
-  if (use != TaskUse::kMeasuring) set->fingerprint();
-  build(set->num_classes(), seed, use);
+  if (setup.use != TaskUse::kMeasuring) set->fingerprint();
+  build(set->num_classes(), setup);
 }
 
 ClassifyImageTask::ClassifyImageTask(const ClassifyImageOptions& options,
@@ -113,25 +113,25 @@ ClassifyImageTask::ClassifyImageTask(const ClassifyImageOptions& options,
                                              options.batch_size,
                                              options.model_options().image_size,
                                              seed)) {
-  build(train->num_classes(), seed, TaskUse::kNewRun);
+  build(train->num_classes(), seed);
 }
 
 double ClassifyImageOptions::kept_activations() const {
   return static_cast<double>(batch_size) * model_options().kept_activations();
 }
 
-void ClassifyImageTask::build(int64_t num_classes, uint64_t seed, TaskUse use) {
+void ClassifyImageTask::build(int64_t num_classes, const TaskSetup& setup) {
   const data::PixelStatistics statistics = options_.data.statistics();
   mean_ = channel_tensor(statistics.mean);
   std_ = channel_tensor(statistics.std);
-  require_task_memory(use, options_.model_options().num_block_weights(),
+  require_task_memory(setup.use, options_.model_options().num_block_weights(),
                       options_.kept_activations());
   model_ = models::make_image_model(options_.model, num_classes);
-  model_->initialize(seed);
-  if (!options_.init.empty() && use == TaskUse::kNewRun) {
+  model_->initialize(setup.seed);
+  if (!options_.init.empty() && setup.use == TaskUse::kNewRun) {
     notices_ = load_pretrained(*model_, options_.init);
   }
-  if (options_.teacher.kind != TeacherKind::kNone && use != TaskUse::kMeasuring) {
+  if (options_.teacher.kind != TeacherKind::kNone && setup.use != TaskUse::kMeasuring) {
     const auto* vit = dynamic_cast<const models::VitOptions*>(&options_.model_options());
     if (vit == nullptr || !vit->distilled) {
       throw ConfigError(
@@ -160,18 +160,30 @@ std::map<std::string, LabelValue> ClassifyImageTask::labels() const {
   return labels;
 }
 
-at::Tensor ClassifyImageTask::loss(const Batch& batch, RandomKey random) {
-  nn::Pass pass;
-  pass.training = true;
-  pass.random = random;
+Batch ClassifyImageTask::train_batch(int64_t step) const {
+  Batch batch = train().batch(step);
+  if (shard_.count == 1) return batch;
+  // Of all of it: mixing pairs pictures of different shards.
+  const auto [first, count] = rows_of(shard_, options_.batch_size);
+  batch.input = batch.input.narrow(0, first, count);
+  batch.target = batch.target.narrow(0, first, count);
+  batch.num_units = count;
+  return batch;
+}
+
+at::Tensor ClassifyImageTask::forward(const Batch& batch, nn::Pass& pass) {
+  return model_->forward(normalize(batch.input), pass);
+}
+
+Loss ClassifyImageTask::loss(const Batch& batch, nn::Pass& pass) {
   const models::ImageLogits heads = model_->heads(normalize(batch.input), pass);
   const at::Tensor own = soft_cross_entropy(heads.logits, batch.target);
-  if (!heads.distilled.defined()) return own;
+  if (!heads.distilled.defined()) return with_auxiliary(own, pass);
   // Without a teacher the second head learns the same targets.
   const at::Tensor distilled = teacher_ ? teacher_->loss(heads.distilled, batch.input)
                                         : soft_cross_entropy(heads.distilled, batch.target);
   const double share = options_.teacher.share;
-  return (1 - share) * own + share * distilled;
+  return with_auxiliary((1 - share) * own + share * distilled, pass);
 }
 
 std::unique_ptr<Options> ClassifyImageTask::make_eval_options() const {
@@ -179,6 +191,10 @@ std::unique_ptr<Options> ClassifyImageTask::make_eval_options() const {
 }
 
 std::unique_ptr<EvalSet> ClassifyImageTask::eval_set(Options& options) {
+  return picture_set(options);
+}
+
+std::unique_ptr<PictureSet> ClassifyImageTask::picture_set(Options& options) {
   const auto& chosen = dynamic_cast<const ImageEvalOptions&>(options);
   const models::ImageModelOptions& model = options_.model_options();
   auto set = std::make_unique<ImageEvalSet>(chosen, options_.data, model.image_size, num_classes());
@@ -197,9 +213,8 @@ void ClassifyImageTask::score(const Batch& batch, Scores& scores, Dump* dump) {
   nn::MetricStatistics statistics;
   nn::Pass pass;
   pass.metric_statistics = &statistics;
-  const at::Tensor logits = model_->forward(normalize(batch.input), pass);
   const ImageEvalSet& set = pictures_of(batch);
-  score_pictures(set, batch, logits, scores, dump);
+  score_pictures(set, batch, forward(batch, pass), scores, dump);
   score_metric(statistics, set.options().metric_profile, scores);
 }
 

@@ -44,9 +44,7 @@ struct ClassifyImageOptions : Options {
 class ClassifyImageTask : public Task, public Classifier {
  public:
   /// Weights to start from are read for a new run only, a teacher's for training.
-  ClassifyImageTask(const ClassifyImageOptions& options,
-                    uint64_t seed,
-                    TaskUse use = TaskUse::kNewRun);
+  ClassifyImageTask(const ClassifyImageOptions& options, const TaskSetup& setup);
   /// Trains on other pictures than the options name.
   ClassifyImageTask(const ClassifyImageOptions& options,
                     std::shared_ptr<const data::ImageSet> train,
@@ -59,8 +57,9 @@ class ClassifyImageTask : public Task, public Classifier {
   std::map<std::string, LabelValue> labels() const override;
   std::vector<std::string> notices() const override { return notices_; }
 
-  Batch train_batch(int64_t step) const override { return train().batch(step); }
-  at::Tensor loss(const Batch& batch, RandomKey random) override;
+  Batch train_batch(int64_t step) const override;
+  at::Tensor forward(const Batch& batch, nn::Pass& pass) override;
+  Loss loss(const Batch& batch, nn::Pass& pass) override;
 
   std::unique_ptr<EvalSet> eval_set(Options& options) override;
   std::unique_ptr<Options> make_eval_options() const override;
@@ -70,16 +69,18 @@ class ClassifyImageTask : public Task, public Classifier {
   std::optional<Snapshot> snapshot(Options& options) override;
 
   Classifier* classifier() override { return this; }
+  std::unique_ptr<PictureSet> picture_set(Options& options) override;
   int64_t num_classes() const override { return model_->num_classes(); }
   at::Tensor normalize(const at::Tensor& pixels) const override;
   at::Tensor logits(const at::Tensor& normalized, nn::Pass& pass) override;
 
  private:
-  void build(int64_t num_classes, uint64_t seed, TaskUse use);
+  void build(int64_t num_classes, const TaskSetup& setup);
   /// Throws what opening the training pictures threw, if it did.
   const TrainPictures& train() const;
 
   ClassifyImageOptions options_;
+  Shard shard_;
   std::shared_ptr<models::ImageModel> model_;
   std::vector<std::string> notices_;
   std::unique_ptr<Teacher> teacher_;

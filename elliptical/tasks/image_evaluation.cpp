@@ -253,7 +253,7 @@ Batch ImageEvalSet::make_batch(int64_t index) const {
   const int64_t B = std::min(options_.batch_size, num_pictures_ - first);
   Batch batch{.input = at::empty({B, data::Image::kChannels, image_size_, image_size_}),
               .target = at::empty({B}, at::kLong),
-              .category = at::arange(first, first + B) + pass * num_pictures_,
+              .place = at::arange(first, first + B) + pass * num_pictures_,
               .num_units = B,
               .set = this};
   auto* pixels = batch.input.mutable_data_ptr<float>();

@@ -18,6 +18,7 @@
 
 #include "elliptical/data/corrupt/corruption.h"
 #include "elliptical/data/image/corrupted_files.h"
+#include "elliptical/tasks/classifier.h"
 #include "elliptical/tasks/image_data.h"
 
 namespace elliptical::tasks {
@@ -43,7 +44,7 @@ struct ImageEvalOptions : Options {
 /// them: "none". Throws ConfigError with the nearest name.
 std::vector<const data::CorruptionEntry*> corruptions_of(const std::string& list);
 
-class ImageEvalSet : public EvalSet {
+class ImageEvalSet : public PictureSet {
  public:
   /// `trained` says which data were trained on, for a model that reads `image_size` and has
   /// `num_classes`. Throws ConfigError when the options do not go together, DataError when the data
@@ -54,7 +55,7 @@ class ImageEvalSet : public EvalSet {
                int64_t num_classes);
 
   int64_t size() const override;
-  /// input (B, 3, S, S), target (B) labels, category (B) pass * num_pictures() + place.
+  /// input (B, 3, S, S), target (B) labels, place (B) pass * num_pictures() + place.
   Batch get(int64_t index) const override { return loader_->get(index); }
   std::map<std::string, LabelValue> labels() const override { return labels_; }
   std::vector<std::string> class_names() const override { return set_->class_names(); }

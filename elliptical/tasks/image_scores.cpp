@@ -135,7 +135,7 @@ void score_pictures(const ImageEvalSet& set,
   scores.add("top5_accuracy", kPercent * fifth.sum().item<double>(), B);
   scores.add("loss", nll.sum().item<double>(), B);
 
-  const auto* places = batch.category.const_data_ptr<int64_t>();
+  const auto* places = batch.place.const_data_ptr<int64_t>();
   const ImageEvalSet::Pass& pass =
       set.passes()[static_cast<size_t>(places[0] / set.num_pictures())];
   Scores::Labels damage;

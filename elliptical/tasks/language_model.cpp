@@ -23,25 +23,12 @@ const LmEvalSet& text_of(const Batch& batch) { return dynamic_cast<const LmEvalS
 
 constexpr int64_t kSnapshotTokens = 64;
 
-/// Hidden states (B, num_last, C) of a batch, as its evaluation asks for them.
-at::Tensor eval_hidden(models::Lm& model,
-                       const Batch& batch,
-                       int64_t num_last,
-                       nn::MetricStatistics& statistics) {
-  const LmEvalSet& set = text_of(batch);
-  if (set.streams()) {
-    models::LmStream stream(model);
-    std::vector<at::Tensor> steps;
-    for (int64_t n = 0; n < batch.input.size(1); ++n) {
-      steps.push_back(stream.step(batch.input.narrow(1, n, 1)));
-    }
-    return at::cat(steps, 1);  // all of them: every target of a stream counts
-  }
-  nn::Pass pass;
-  pass.metric_scope = set.metric_scope();
-  pass.metric_low = set.metric_low();
-  pass.metric_statistics = &statistics;
-  return model.forward(batch.input, pass, num_last);
+/// Hidden states (B, N, C) of windows that are fed token by token: every target of a stream counts.
+at::Tensor stream_hidden(models::Lm& model, const at::Tensor& tokens) {
+  models::LmStream stream(model);
+  std::vector<at::Tensor> steps;
+  for (int64_t n = 0; n < tokens.size(1); ++n) steps.push_back(stream.step(tokens.narrow(1, n, 1)));
+  return at::cat(steps, 1);
 }
 
 /// Which of the places are flagged; none without flags.
@@ -118,21 +105,19 @@ void LanguageModelOptions::shrink() {
   model.window = std::min<int64_t>(model.window, 32);
 }
 
-LanguageModelTask::LanguageModelTask(const LanguageModelOptions& options,
-                                     uint64_t seed,
-                                     TaskUse use)
-    : LanguageModelTask(options, open_text(options.data), seed, use) {}
+LanguageModelTask::LanguageModelTask(const LanguageModelOptions& options, const TaskSetup& setup)
+    : LanguageModelTask(options, open_text(options.data), setup) {}
 
 LanguageModelTask::LanguageModelTask(const LanguageModelOptions& options,
                                      data::Corpus corpus,
-                                     uint64_t seed,
-                                     TaskUse use)
-    : options_(options), corpus_(std::move(corpus)) {
+                                     const TaskSetup& setup)
+    : options_(options), shard_(setup.shard), corpus_(std::move(corpus)) {
+  rows_of(shard_, options_.batch_size);  // throws
   corpus_.require_tokens(data::Split::kTrain, options_.batch_size * (options_.model.window + 1));
-  require_task_memory(use, lm_num_weights(options_.model, corpus_.vocabulary().size()),
+  require_task_memory(setup.use, lm_num_weights(options_.model, corpus_.vocabulary().size()),
                       lm_kept_activations(options_));
   model_ = std::make_shared<models::Lm>(options_.model, corpus_.vocabulary().size());
-  model_->initialize(seed);
+  model_->initialize(setup.seed);
 }
 
 int64_t LanguageModelTask::num_train_units() const {
@@ -155,15 +140,19 @@ Batch LanguageModelTask::train_batch(int64_t step) const {
   const std::vector<int32_t>& tokens = corpus_.stream(data::Split::kTrain);
   const int64_t columns = options_.batch_size, window = options_.model.window;
   const int64_t index = step % num_column_batches(length(tokens), columns, window);
-  return make_token_batch(tokens, column_batch(length(tokens), columns, window, index));
+  const WindowBatch all = column_batch(length(tokens), columns, window, index);
+  const auto [first, count] = rows_of(shard_, columns);
+  return make_token_batch(tokens, {all.begin() + first, all.begin() + first + count});
 }
 
-at::Tensor LanguageModelTask::loss(const Batch& batch, RandomKey random) {
-  nn::Pass pass;
-  pass.training = true;
-  pass.random = random;
-  const at::Tensor hidden = model_->forward(batch.input, pass);
-  return model_->nll(hidden.flatten(0, 1), batch.target.flatten()).mean();
+/// The windows of a batch score equally many targets, which are their last ones.
+at::Tensor LanguageModelTask::forward(const Batch& batch, nn::Pass& pass) {
+  return model_->forward(batch.input, pass, batch.num_units / batch.input.size(0));
+}
+
+Loss LanguageModelTask::loss(const Batch& batch, nn::Pass& pass) {
+  const at::Tensor hidden = forward(batch, pass);
+  return with_auxiliary(model_->nll(hidden.flatten(0, 1), batch.target.flatten()).mean(), pass);
 }
 
 std::unique_ptr<Options> LanguageModelTask::make_eval_options() const {
@@ -196,14 +185,18 @@ std::unique_ptr<EvalSet> LanguageModelTask::eval_set(Options& options) {
 void LanguageModelTask::score(const Batch& batch, Scores& scores, Dump* dump) {
   const at::NoGradGuard no_grad;
   const LmEvalSet& set = text_of(batch);
-  // The windows of a batch score equally many targets, which are their last ones.
-  const int64_t num_last = batch.num_units / batch.target.size(0), N = batch.target.size(1);
+  nn::MetricStatistics statistics;
+  nn::Pass pass;
+  pass.metric_scope = set.metric_scope();
+  pass.metric_low = set.metric_low();
+  pass.metric_statistics = &statistics;
+  const at::Tensor hidden =
+      set.streams() ? stream_hidden(*model_, batch.input) : forward(batch, pass);
+  const int64_t N = batch.target.size(1), num_last = hidden.size(1);
   const auto last = [&](const at::Tensor& all) {
     return all.narrow(1, N - num_last, num_last).flatten();
   };
-  nn::MetricStatistics statistics;
-  const at::Tensor hidden = eval_hidden(*model_, batch, num_last, statistics);
-  const at::Tensor targets = last(batch.target), places = last(batch.category);
+  const at::Tensor targets = last(batch.target), places = last(batch.place);
   const at::Tensor nll = model_->nll(hidden.flatten(0, 1), targets).to(at::kDouble);
   const at::Tensor swapped = flags_at(set.swapped(), places);
 

@@ -41,14 +41,11 @@ struct LanguageModelOptions : Options {
 class LanguageModelTask : public Task {
  public:
   /// Throws MemoryError when model and training can not fit.
-  LanguageModelTask(const LanguageModelOptions& options,
-                    uint64_t seed,
-                    TaskUse use = TaskUse::kNewRun);
+  LanguageModelTask(const LanguageModelOptions& options, const TaskSetup& setup);
   /// On another text than the options name.
   LanguageModelTask(const LanguageModelOptions& options,
                     data::Corpus corpus,
-                    uint64_t seed,
-                    TaskUse use = TaskUse::kNewRun);
+                    const TaskSetup& setup);
 
   torch::nn::Module& model() override { return *model_; }
   const char* unit() const override { return "tokens"; }
@@ -58,7 +55,8 @@ class LanguageModelTask : public Task {
   std::string data_description() const override { return corpus_.description(); }
 
   Batch train_batch(int64_t step) const override;
-  at::Tensor loss(const Batch& batch, RandomKey random) override;
+  at::Tensor forward(const Batch& batch, nn::Pass& pass) override;
+  Loss loss(const Batch& batch, nn::Pass& pass) override;
 
   std::unique_ptr<EvalSet> eval_set(Options& options) override;
   std::unique_ptr<Options> make_eval_options() const override;
@@ -72,6 +70,7 @@ class LanguageModelTask : public Task {
 
  private:
   LanguageModelOptions options_;
+  Shard shard_;
   data::Corpus corpus_;
   std::shared_ptr<models::Lm> model_;
 };

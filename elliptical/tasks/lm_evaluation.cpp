@@ -144,10 +144,10 @@ Batch make_token_batch(const std::vector<int32_t>& tokens, const WindowBatch& wi
   const auto B = static_cast<int64_t>(windows.size()), N = windows.front().length;
   Batch batch{.input = at::empty({B, N}, at::kLong),
               .target = at::empty({B, N}, at::kLong),
-              .category = at::empty({B, N}, at::kLong)};
+              .place = at::empty({B, N}, at::kLong)};
   auto* input = batch.input.mutable_data_ptr<int64_t>();
   auto* target = batch.target.mutable_data_ptr<int64_t>();
-  auto* place = batch.category.mutable_data_ptr<int64_t>();
+  auto* place = batch.place.mutable_data_ptr<int64_t>();
   for (const Window& window : windows) {
     for (int64_t n = 0; n < N; ++n) {
       const int64_t next = window.begin + n + 1;

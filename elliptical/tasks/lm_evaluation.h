@@ -82,7 +82,7 @@ class LmEvalSet : public EvalSet {
   std::vector<WindowBatch> sliding_;
 };
 
-/// A batch of windows: input (B, N), target (B, N) with -1 where it does not count, category (B, N)
+/// A batch of windows: input (B, N), target (B, N) with -1 where it does not count, place (B, N)
 /// the place of each target in the stream.
 Batch make_token_batch(const std::vector<int32_t>& tokens, const WindowBatch& windows);
 

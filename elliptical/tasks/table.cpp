@@ -17,14 +17,9 @@ std::unique_ptr<Options> make_options() {
   return std::make_unique<T>();
 }
 
-std::unique_ptr<Task> make_language_model(const Options& options, uint64_t seed, TaskUse use) {
-  return std::make_unique<LanguageModelTask>(dynamic_cast<const LanguageModelOptions&>(options),
-                                             seed, use);
-}
-
-std::unique_ptr<Task> make_classify_image(const Options& options, uint64_t seed, TaskUse use) {
-  return std::make_unique<ClassifyImageTask>(dynamic_cast<const ClassifyImageOptions&>(options),
-                                             seed, use);
+template <class SomeTask, class SomeOptions>
+std::unique_ptr<Task> make_task(const Options& options, const TaskSetup& setup) {
+  return std::make_unique<SomeTask>(dynamic_cast<const SomeOptions&>(options), setup);
 }
 
 template <class TaskOptions>
@@ -40,14 +35,14 @@ const std::vector<TaskEntry>& task_table() {
       {.name = "language_model",
        .description = "predict each next word of a text with a causal transformer",
        .make_options = make_options<LanguageModelOptions>,
-       .make = make_language_model,
+       .make = make_task<LanguageModelTask, LanguageModelOptions>,
        .shrink = shrink<LanguageModelOptions>,
        .cost = lm_cost,
        .rehearse = rehearse_lm},
       {.name = "classify_image",
        .description = "tell pictures apart, one class for each",
        .make_options = make_options<ClassifyImageOptions>,
-       .make = make_classify_image,
+       .make = make_task<ClassifyImageTask, ClassifyImageOptions>,
        .shrink = shrink<ClassifyImageOptions>,
        .cost = classify_image_cost,
        .rehearse = rehearse_classify_image},
@@ -73,6 +68,26 @@ const TaskEntry& find_task(const std::string& name) {
     names.emplace_back(entry.name);
   }
   throw ConfigError("task: " + unknown_name(name, names));
+}
+
+Loss with_auxiliary(const at::Tensor& main, const nn::Pass& pass) {
+  Loss loss{.total = main};
+  if (pass.auxiliary_losses.empty()) return loss;
+  loss.parts["main"] = main;
+  for (const auto& [name, term] : pass.auxiliary_losses) {
+    loss.parts[name] = term;
+    loss.total = loss.total + term;
+  }
+  return loss;
+}
+
+std::pair<int64_t, int64_t> rows_of(const Shard& shard, int64_t size) {
+  if (size % shard.count != 0) {
+    throw ConfigError("batch_size: must be a multiple of the number of processes, " +
+                      std::to_string(shard.count) + ", got " + std::to_string(size));
+  }
+  const int64_t share = size / shard.count;
+  return {shard.rank * share, share};
 }
 
 }  // namespace elliptical::tasks

@@ -6,7 +6,8 @@
 // Training batches are a pure function of the options and the step number: there is no data
 // position to save, and resuming in the middle of an epoch is the same as never having stopped.
 // The same holds for randomness in the model, which comes from a key of the run's seed and the
-// step.
+// step. What a task does carry from step to step, a memory of past tokens for instance, is its
+// state, which checkpoints hold.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -20,8 +21,8 @@
 #include <vector>
 
 #include "elliptical/base/options.h"
-#include "elliptical/base/random.h"
 #include "elliptical/base/records.h"
+#include "elliptical/nn/pass.h"
 
 namespace elliptical::tasks {
 
@@ -30,11 +31,22 @@ class EvalSet;
 
 struct Batch {
   at::Tensor input;       ///< what the model gets: tokens (B, N), pixels (B, 3, H, W) in [0, 1]
+  at::Tensor lengths;     ///< (B) int64, how much of each row is no padding; undefined: all of it
   at::Tensor target;      ///< what it should say
-  at::Tensor category;    ///< per target, kinds of targets that are scored apart; may be undefined
+  at::Tensor place;       ///< where each target stands in the data; undefined where nobody asks
   int64_t num_units = 0;  ///< tokens or pictures in it, for rates
   const EvalSet* set = nullptr;  ///< the evaluation it belongs to, which says how it is scored
 };
+
+/// What training minimises.
+struct Loss {
+  at::Tensor total;  ///< scalar, with gradient
+  /// Terms of it that people want to see apart, which reach the log; empty where there is one only.
+  std::map<std::string, at::Tensor> parts = {};
+};
+
+/// `main` with what the layers of the pass add to it, each term a part.
+Loss with_auxiliary(const at::Tensor& main, const nn::Pass& pass);
 
 /// Sums that an evaluation collects; a task turns them into metrics at the end. They are added in
 /// the order of the batches, in double.
@@ -74,29 +86,11 @@ class EvalSet {
   virtual std::map<std::string, LabelValue> labels() const = 0;
   /// What it takes, in one line for people, where that is far more than the data suggest.
   virtual std::string cost() const { return ""; }
-  /// Of the targets, where these are numbers of classes.
-  virtual std::vector<std::string> class_names() const { return {}; }
   /// Checksums of the data that are read, by name.
   virtual std::map<std::string, std::string> fingerprint() const { return {}; }
-  /// Which outputs of a classifier the classes of the data are, in their order; empty: all.
-  virtual std::vector<int64_t> class_columns() const { return {}; }
   /// What is read, in a line for people; empty: there is nothing to say.
   virtual std::string description() const { return ""; }
-
-  /// Of pictures: how many are read, each once for every kind of damage, always in this order.
-  virtual int64_t num_pictures() const { return 0; }
-  /// The number in the data set of the picture at a place of that order. What is random about a
-  /// picture depends on it, and not on which other pictures are read.
-  virtual int64_t picture_number(int64_t place) const { return place; }
-  /// In how many parts pictures are also counted apart, 0: none; which one a place belongs to.
-  virtual int64_t num_blocks() const { return 0; }
-  virtual int64_t block_of(int64_t /*place*/) const { return 0; }
 };
-
-/// Label of the records of parts of the pictures: all classes are alike in each of them. Records
-/// of earlier versions have none: their parts were neighbours, which may be of one class.
-inline constexpr const char* kCut = "cut";
-inline constexpr const char* kBalancedCut = "balanced";
 
 /// What a task is made for, which says what it must read beside its data.
 enum class TaskUse {
@@ -104,6 +98,25 @@ enum class TaskUse {
   kTraining,  ///< of a run with a checkpoint, which has all weights
   kMeasuring  ///< nothing that only training needs
 };
+
+/// Which part of each training batch this process computes, of several that train together.
+struct Shard {
+  int64_t rank = 0, count = 1;
+};
+
+/// Beside its options, what a task is made from.
+struct TaskSetup {
+  // NOLINTNEXTLINE(google-explicit-constructor): a seed is all that most have to say
+  TaskSetup(uint64_t seed_, TaskUse use_ = TaskUse::kNewRun, Shard shard_ = {})
+      : seed(seed_), use(use_), shard(shard_) {}
+  uint64_t seed;
+  TaskUse use;
+  Shard shard;
+};
+
+/// The rows of a batch of `size` that a shard has: the first and how many. Throws ConfigError unless
+/// all shards have as many.
+std::pair<int64_t, int64_t> rows_of(const Shard& shard, int64_t size);
 
 class Task {
  public:
@@ -122,8 +135,19 @@ class Task {
   virtual std::vector<std::string> notices() const { return {}; }
 
   virtual Batch train_batch(int64_t step) const = 0;
-  /// Scalar to be minimised, with gradient. `random` is the key of this step.
-  virtual at::Tensor loss(const Batch& batch, RandomKey random) = 0;
+  /// What the model says about a batch, from which its loss and its scores are computed: logits
+  /// (B, K) of a classifier; of a language model the hidden states (B, N, C) of the scored tokens.
+  /// `pass` says how, and holds afterwards what was left behind. The one door to the model.
+  virtual at::Tensor forward(const Batch& batch, nn::Pass& pass) = 0;
+  /// Of a training step: `pass` has its key.
+  virtual Loss loss(const Batch& batch, nn::Pass& pass) = 0;
+
+  /// What a step hands to the next one beside the weights, by name. `loss` puts new tensors in the
+  /// place of these and never writes into them: those of before a step stay what they were. An
+  /// evaluation leaves them alone. Nothing, as a rule: then a step is a function of the weights, the
+  /// seed and its number.
+  virtual std::map<std::string, at::Tensor> state() const { return {}; }
+  virtual void set_state(const std::map<std::string, at::Tensor>& /*state*/) {}
 
   /// How `eval` is to be done is read from `options`, the task's own evaluation options.
   virtual std::unique_ptr<EvalSet> eval_set(Options& options) = 0;
@@ -158,9 +182,9 @@ struct TaskEntry {
   const char* name;
   const char* description;
   std::unique_ptr<Options> (*make_options)();
-  /// Reads the data and builds the model with its initial weights, both from `seed`. Throws
+  /// Reads the data and builds the model with its initial weights, both from the seed. Throws
   /// ConfigError or DataError before any long work.
-  std::unique_ptr<Task> (*make)(const Options& options, uint64_t seed, TaskUse use);
+  std::unique_ptr<Task> (*make)(const Options& options, const TaskSetup& setup);
   /// Shrinks the options to something that ends within seconds (`--smoke`).
   void (*shrink)(Options& options);
   /// Null: not known.

@@ -16,6 +16,7 @@
 #include "tests/run/toy_pictures.h"
 #include "tests/run/toy_task.h"
 #include "tests/support/error_message.h"
+#include "tests/support/passes.h"
 #include "tests/support/temporary_folder.h"
 
 namespace elliptical::run::testing {
@@ -300,7 +301,7 @@ TEST_F(AttackEvaluation, ThePublishedProfileIsAsReleased) {
   task_.hook = [&](const at::Tensor& x, const nn::Pass& pass) {
     EXPECT_EQ(pass.metric_low, 0.3);  // of a random metric
     estimators.insert(pass.metric_estimator ? std::string(to_string(*pass.metric_estimator)) : "");
-    EXPECT_FALSE(pass.gradient_through_metric);
+    EXPECT_FALSE(pass.gradient_through_metric.value_or(true));
     last = x.detach().clone();
   };
   eval_options_.batch_size = 22;
@@ -313,12 +314,15 @@ TEST_F(AttackEvaluation, ThePublishedProfileIsAsReleased) {
   // It led away from predictions, true or not, by the gradient that does not see the metric.
   task_.hook = nullptr;
   const at::Tensor predicted =
-      attack::plain_logits([this](const at::Tensor& x) { return task_.logits(x, {}); }, clean)
+      attack::plain_logits([this](const at::Tensor& x) { return support::logits_of(task_, x); },
+                           clean)
           .argmax(1);
   const at::Tensor gradient =
       attack::loss_gradient(
           [this](const at::Tensor& x) {
-            return task_.logits(x, {.gradient_through_metric = false});
+            nn::Pass pass;
+            pass.gradient_through_metric = false;
+            return task_.logits(x, pass);
           },
           clean, [&](const at::Tensor& z) { return attack::cross_entropy(z, predicted); })
           .gradient;
@@ -365,8 +369,8 @@ TEST_F(AttackEvaluation, TheDumpShowsWhatWasCounted) {
   EXPECT_DOUBLE_EQ(accuracy("clean_logits"), find(records, "clean_accuracy", "pgd").value);
   EXPECT_DOUBLE_EQ(accuracy("adversarial_logits"), find(records, "robust_accuracy", "pgd").value);
   const at::NoGradGuard no_grad;
-  EXPECT_TRUE(
-      at::equal(task_.logits(task_.normalize(x), {}), at::cat(dump.at("adversarial_logits"))));
+  EXPECT_TRUE(at::equal(support::logits_of(task_, task_.normalize(x)),
+                        at::cat(dump.at("adversarial_logits"))));
 }
 
 TEST_F(AttackEvaluation, FourAttacksHaveAMean) {
@@ -414,7 +418,7 @@ TEST_F(AttackEvaluation, A2AStageThatWasSkippedIsMarked) {
                           .has_few_classes = true,
                           .outcomes = "1100",
                           .stages = {{"apgd-ce", 3}, {"apgd-t", 3}, {"fab-t", 2}, {"square", 2}}};
-  const std::unique_ptr<tasks::EvalSet> set = task_.eval_set(eval_options_);
+  const std::unique_ptr<tasks::PictureSet> set = task_.picture_set(eval_options_);
   const auto skipped_with = [&](int64_t num_classes) {
     std::string skipped;
     for (const Record& record : attack_records(plan, {score}, num_classes, {}, *set)) {

@@ -29,7 +29,7 @@ class CheckpointTest : public RunTest {
     const NamedTensors optimizer = {{"exp_avg.a.weight", at::ones({3, 2})}};
     save_checkpoint(folder_,
                     {.step = step, .seed = 5, .config = "seed = 5\n", .data = {{"text", "abc"}}},
-                    model, optimizer, average_, notice_);
+                    {.model = model, .optimizer = optimizer, .average = average_}, notice_);
   }
 
   int64_t newest() { return newest_checkpoint(folder_, CheckpointPart::kAll, notice_)->state.step; }
@@ -248,7 +248,7 @@ TEST_F(CheckpointTest, C12PathsThatAreNotUtf8AndVeryLong) {
        {std::string("with space"), std::string("\xff\xfe"), std::string(200, 'x')}) {
     folder_ = root_ / name / "checkpoints";
     fs::create_directories(folder_);
-    save_checkpoint(folder_, {.step = 1, .origin = (root_ / name).string()}, {}, {}, {}, notice_);
+    save_checkpoint(folder_, {.step = 1, .origin = (root_ / name).string()}, {}, notice_);
     EXPECT_EQ(newest(), 1);
   }
 }

@@ -31,7 +31,9 @@ std::string RunTest::state_bytes(const std::string& name) const {
       checkpoints / ("step-" + std::to_string(checkpoint_steps(checkpoints).back()));
   std::string bytes =
       read_file(newest / "model.safetensors") + read_file(newest / "optimizer.safetensors");
-  if (fs::exists(newest / "ema.safetensors")) bytes += read_file(newest / "ema.safetensors");
+  for (const char* file : {"ema.safetensors", "task.safetensors"}) {
+    if (fs::exists(newest / file)) bytes += read_file(newest / file);
+  }
   return bytes;
 }
 

@@ -25,7 +25,7 @@ class RunTest : public ::testing::Test {
   void start(const std::string& name, const RunOptions& options);
   void resume(const std::string& name, const RunOptions& options);
 
-  /// Weights, moments and average of a run's newest checkpoint as one string of bytes.
+  /// Weights, moments, average and task state of a run's newest checkpoint as one string of bytes.
   std::string state_bytes(const std::string& name) const;
 
   const test::TemporaryFolder folder_;

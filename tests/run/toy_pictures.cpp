@@ -12,7 +12,7 @@ at::Tensor numbers(uint64_t seed, at::IntArrayRef shape) {
   return at::randn(shape, at::make_generator<at::CPUGeneratorImpl>(seed));
 }
 
-class ToyPictureSet : public tasks::EvalSet {
+class ToyPictureSet : public tasks::PictureSet {
  public:
   ToyPictureSet(const ToyPictureTask& task, const ToyPictureEvalOptions& options)
       : task_(task), options_(options) {}
@@ -61,13 +61,18 @@ ToyPictureTask::ToyPictureTask(int64_t num_pictures) {
   {
     const at::NoGradGuard no_grad;
     // Most labels are what the model says, some are not, so that its accuracy is below 100 %.
-    targets = logits(normalize(pixels), {}).argmax(1);
+    nn::Pass pass;
+    targets = logits(normalize(pixels), pass).argmax(1);
     targets.slice(0, 0, num_pictures, 5).add_(1).remainder_(kClasses);
   }
   num_passes = 0;
 }
 
 std::unique_ptr<tasks::EvalSet> ToyPictureTask::eval_set(Options& options) {
+  return picture_set(options);
+}
+
+std::unique_ptr<tasks::PictureSet> ToyPictureTask::picture_set(Options& options) {
   return std::make_unique<ToyPictureSet>(*this, dynamic_cast<ToyPictureEvalOptions&>(options));
 }
 
@@ -76,7 +81,7 @@ at::Tensor ToyPictureTask::logits(const at::Tensor& normalized, nn::Pass& pass) 
   ++num_passes;
   const at::Tensor x = normalized.flatten(1);
   at::Tensor gate = at::cos(2 * x);  // its own slope often outweighs it
-  if (!pass.gradient_through_metric) gate = gate.detach();
+  if (!pass.gradient_through_metric.value_or(true)) gate = gate.detach();
   // Each picture by itself, so that its logits do not depend on its batch.
   return ((x * gate).unsqueeze(1) * weight_).sum(2);
 }

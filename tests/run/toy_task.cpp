@@ -86,18 +86,36 @@ class ToyTask : public tasks::Task {
     return {.input = input, .target = input.sum(1, true), .num_units = options_.batch};
   }
 
-  at::Tensor loss(const tasks::Batch& batch, RandomKey random) override {
-    at::Tensor kept = (numbers(random.derive("dropout"), {options_.batch, options_.width}) > -0.67)
-                          .to(at::kFloat);
+  at::Tensor forward(const tasks::Batch& batch, nn::Pass& pass) override {
+    if (!pass.training) return model_.forward(batch.input, at::ones({1}));
+    at::Tensor kept =
+        (numbers(pass.random.derive("dropout"), {options_.batch, options_.width}) > -0.67)
+            .to(at::kFloat);
     const int64_t step = num_losses_++;
     if (options_.bad_loss_step >= 0 && step >= options_.bad_loss_step) kept = kept * 1e39;
     model_.note_statistics(batch.input);
+    if (options_.carries_state) {
+      memory_ = memory_.lerp(batch.input.mean(0), 0.5);
+      pass.add_loss("memory", 0.1 * model_.forward(memory_, at::ones({1})).square().mean());
+    }
     if (toy_hook) toy_hook("loss", step);
-    at::Tensor error = (model_.forward(batch.input, kept) - batch.target).square().mean();
+    return model_.forward(batch.input, kept);
+  }
+
+  tasks::Loss loss(const tasks::Batch& batch, nn::Pass& pass) override {
+    const int64_t step = num_losses_;
+    at::Tensor error = (forward(batch, pass) - batch.target).square().mean();
     if (options_.bad_gradient_step >= 0 && step >= options_.bad_gradient_step) {
       error = error + at::sqrt(model_.second->bias.sum() * 0);  // 0, with an infinite slope
     }
-    return error;
+    return tasks::with_auxiliary(error, pass);
+  }
+  std::map<std::string, at::Tensor> state() const override {
+    if (!options_.carries_state) return {};
+    return {{"memory", memory_}};
+  }
+  void set_state(const std::map<std::string, at::Tensor>& state) override {
+    memory_ = state.empty() ? at::zeros({kInputs}) : state.at("memory");
   }
 
   std::vector<std::string> metric_names() const override { return {"error"}; }
@@ -109,8 +127,8 @@ class ToyTask : public tasks::Task {
     return std::make_unique<ToyEvalOptions>();
   }
   void score(const tasks::Batch& batch, tasks::Scores& scores, tasks::Dump* dump) override {
-    const at::Tensor error =
-        (model_.forward(batch.input, at::ones({1})) - batch.target).square().flatten();
+    nn::Pass pass;
+    const at::Tensor error = (forward(batch, pass) - batch.target).square().flatten();
     scores.add("error", error.sum().item<double>(), error.numel());
     if (dump) (*dump)["error"].push_back(error);
   }
@@ -126,6 +144,7 @@ class ToyTask : public tasks::Task {
   RandomKey key_;
   ToyModel model_;
   int64_t num_losses_ = 0;
+  at::Tensor memory_ = at::zeros({kInputs});
 };
 
 }  // namespace
@@ -137,6 +156,7 @@ void ToyOptions::visit(FieldList& fields) {
   fields.add("data_version", data_version, "of the generator");
   fields.add("bad_loss_step", bad_loss_step, "when the loss is not finite any more");
   fields.add("bad_gradient_step", bad_gradient_step, "when the gradient is not finite any more");
+  fields.add("carries_state", carries_state, "whether steps hand something on");
   fields.add("eval_batches", eval_batches, "batches of an evaluation", at_least(0));
 }
 

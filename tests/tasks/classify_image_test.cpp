@@ -11,6 +11,7 @@
 #include "elliptical/run/checkpoint.h"
 #include "elliptical/run/tensor_files.h"
 #include "tests/support/error_message.h"
+#include "tests/support/passes.h"
 #include "tests/support/small_pictures_task.h"
 #include "tests/support/temporary_folder.h"
 
@@ -45,9 +46,9 @@ TEST(ClassifyImageTask, BatchesAreAFunctionOfTheStep) {
 TEST(ClassifyImageTask, LossIsCrossEntropyWithSharesOfClasses) {
   ClassifyImageTask task(small_vit_options(), 1);
   const Batch batch = task.train_batch(0);
-  const double loss = task.loss(batch, RandomKey(5)).item<double>();
+  const double loss = support::loss_of(task, batch, 5).item<double>();
   task.model().eval();
-  const at::Tensor logits = task.logits(task.normalize(batch.input), {}).to(at::kDouble);
+  const at::Tensor logits = support::logits_of(task, task.normalize(batch.input)).to(at::kDouble);
   double expected = 0;
   for (int64_t b = 0; b < 4; ++b) {
     double sum = 0;
@@ -65,12 +66,12 @@ TEST(ClassifyImageTask, LossRepeatsWithItsKeyAndReachesEveryParameter) {
   small_vit(options).drop_path = 0.5;
   ClassifyImageTask task(options, 1), same(options, 1);
   const Batch batch = task.train_batch(0);
-  const at::Tensor loss = task.loss(batch, RandomKey(5));
-  EXPECT_TRUE(at::equal(loss, same.loss(batch, RandomKey(5))));
-  EXPECT_FALSE(at::equal(loss, task.loss(batch, RandomKey(6)))) << "stochastic depth";
+  const at::Tensor loss = support::loss_of(task, batch, 5);
+  EXPECT_TRUE(at::equal(loss, support::loss_of(same, batch, 5)));
+  EXPECT_FALSE(at::equal(loss, support::loss_of(task, batch, 6))) << "stochastic depth";
   small_vit(options).drop_path = 0.0;
   ClassifyImageTask whole(options, 1);
-  whole.loss(batch, RandomKey(5)).backward();
+  support::loss_of(whole, batch, 5).backward();
   for (const auto& item : whole.model().named_parameters()) {
     EXPECT_TRUE(item.value().grad().defined()) << item.key();
   }
@@ -103,8 +104,9 @@ TEST_F(TeacherTest, SecondHeadLearnsWhatTheTeacherSays) {
     options_.teacher.temperature = 2.0;
     ClassifyImageTask student(options_, 1);
     const Batch batch = student.train_batch(0);
-    const at::Tensor loss = student.loss(batch, RandomKey(1));
-    const at::Tensor said = teacher.logits(teacher.normalize(batch.input), {}).to(at::kDouble);
+    const at::Tensor loss = support::loss_of(student, batch, 1);
+    const at::Tensor said =
+        support::logits_of(teacher, teacher.normalize(batch.input)).to(at::kDouble);
     // What the head says, by training mode: evaluation would give the mean of both heads.
     nn::Pass pass;
     pass.training = true;
@@ -154,12 +156,12 @@ TEST_F(TeacherTest, OfAnotherSizeSeesResizedPictures) {
   ASSERT_EQ(batch.input.size(2), 16);
   const at::Tensor seen =
       at::upsample_bicubic2d(batch.input, {32, 32}, /*align_corners=*/false).clamp(0, 1);
-  const at::Tensor said = teacher.logits(teacher.normalize(seen), {}).argmax(1);
+  const at::Tensor said = support::logits_of(teacher, teacher.normalize(seen)).argmax(1);
   nn::Pass pass;
   pass.training = true;
   auto& model = dynamic_cast<models::ImageModel&>(student.model());
   const at::Tensor head = model.heads(student.normalize(batch.input), pass).distilled;
-  EXPECT_NEAR(student.loss(batch, RandomKey(1)).item<double>(),
+  EXPECT_NEAR(support::loss_of(student, batch, 1).item<double>(),
               torch::cross_entropy_loss(head, said).item<double>(), 1e-5);
 }
 
@@ -177,14 +179,14 @@ TEST_F(TeacherTest, WeightsCanBeTheStart) {
 TEST_F(TeacherTest, WeightsAreReadOnlyWhereTheyAreNeeded) {
   options_.init = options_.teacher.weights = (folder_.path() / "gone").string();
   EXPECT_NE(refusal(options_).find("gone must be a safetensors file"), std::string::npos);
-  ClassifyImageTask(options_, 1, TaskUse::kMeasuring);
+  ClassifyImageTask(options_, {1, TaskUse::kMeasuring});
   EXPECT_NE(error_message<SetupError>([&] {
-              ClassifyImageTask(options_, 1, TaskUse::kTraining);
+              ClassifyImageTask(options_, {1, TaskUse::kTraining});
             }).find("gone must be a safetensors file"),
             std::string::npos)
       << "the teacher";
   options_.teacher.weights = file_;
-  ClassifyImageTask(options_, 1, TaskUse::kTraining);
+  ClassifyImageTask(options_, {1, TaskUse::kTraining});
 }
 
 // A run is a teacher, or a start, with the newest of its checkpoints that is whole; C6.
@@ -193,8 +195,8 @@ TEST_F(TeacherTest, DamagedCheckpointsAreNamedAndOlderOnesUsed) {
   std::filesystem::create_directories(checkpoints);
   for (const int64_t step : {1, 2}) {
     ClassifyImageTask teacher(small_vit_options(), 70 + step);
-    run::save_checkpoint(checkpoints, {.step = step}, run::named_tensors(teacher.model()), {}, {},
-                         {});
+    run::save_checkpoint(checkpoints, {.step = step},
+                         {.model = run::named_tensors(teacher.model())}, {});
   }
   const std::filesystem::path newest = checkpoints / "step-2" / "model.safetensors";
   std::filesystem::resize_file(newest, std::filesystem::file_size(newest) - 1);
@@ -277,7 +279,7 @@ TEST(ClassifyImageTask, RehearsesWithoutTheData) {
   const Batch batch = task->train_batch(0);
   EXPECT_EQ(batch.num_units, 8);
   EXPECT_EQ(batch.target.size(1), 100);
-  EXPECT_TRUE(task->loss(batch, RandomKey(1)).isfinite().item<bool>());
+  EXPECT_TRUE(support::loss_of(*task, batch, 1).isfinite().item<bool>());
 }
 
 TEST(ClassifyImageTask, OptionsSurvivePrinting) {

@@ -6,6 +6,7 @@
 
 #include "elliptical/base/config.h"
 #include "elliptical/base/errors.h"
+#include "tests/support/passes.h"
 #include "tests/support/small_task.h"
 
 namespace elliptical::tasks {
@@ -58,10 +59,10 @@ TEST(LanguageModelTask, LossRepeatsWithItsKey) {
   LanguageModelTask task(small_task_options(), 1), same(small_task_options(), 1);
   LanguageModelTask other(small_task_options(), 2);
   const Batch batch = task.train_batch(0);
-  const at::Tensor loss = task.loss(batch, RandomKey(5));
-  EXPECT_TRUE(at::equal(loss, same.loss(batch, RandomKey(5))));
-  EXPECT_FALSE(at::equal(loss, task.loss(batch, RandomKey(6)))) << "dropout";
-  EXPECT_FALSE(at::equal(loss, other.loss(batch, RandomKey(5)))) << "first weights";
+  const at::Tensor loss = support::loss_of(task, batch, 5);
+  EXPECT_TRUE(at::equal(loss, support::loss_of(same, batch, 5)));
+  EXPECT_FALSE(at::equal(loss, support::loss_of(task, batch, 6))) << "dropout";
+  EXPECT_FALSE(at::equal(loss, support::loss_of(other, batch, 5))) << "first weights";
   loss.backward();
   for (const auto& item : task.model().named_parameters()) {
     EXPECT_TRUE(item.value().grad().defined()) << item.key();
@@ -73,7 +74,7 @@ TEST(LanguageModelTask, ShrinksToSeconds) {
   options.shrink();
   EXPECT_EQ(options.model.num_layers, 2);
   LanguageModelTask task(options, 1);
-  EXPECT_TRUE(task.loss(task.train_batch(0), RandomKey(1)).isfinite().item<bool>());
+  EXPECT_TRUE(support::loss_of(task, task.train_batch(0), 1).isfinite().item<bool>());
 }
 
 TEST(LanguageModelTask, LabelsAndFingerprint) {
@@ -110,7 +111,7 @@ TEST(LanguageModelTask, RehearsesWithoutTheData) {
   EXPECT_EQ(task->model().named_parameters()["embed.weight"].size(0), 300);
   const Batch batch = task->train_batch(0);
   EXPECT_EQ(batch.num_units, 8 * 8);
-  EXPECT_TRUE(task->loss(batch, RandomKey(1)).isfinite().item<bool>());
+  EXPECT_TRUE(support::loss_of(*task, batch, 1).isfinite().item<bool>());
 }
 
 TEST(LanguageModelTask, OptionsSurvivePrinting) {

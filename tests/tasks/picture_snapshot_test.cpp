@@ -9,6 +9,7 @@
 
 #include "elliptical/tasks/classify_image.h"
 #include "tests/support/attention_variants.h"
+#include "tests/support/passes.h"
 #include "tests/support/small_pictures_task.h"
 
 namespace elliptical::tasks {
@@ -124,8 +125,8 @@ TEST(PictureSnapshot, SaysWhatTheModelSays) {
   const Snapshot snapshot = task.snapshot(eval).value();
   const at::NoGradGuard no_grad;
   const at::Tensor pixels = by_name(snapshot).at("pictures");
-  const at::Tensor said = task.logits(task.normalize(pixels), {}).argmax(1);
-  const auto set = task.eval_set(eval);
+  const at::Tensor said = support::logits_of(task, task.normalize(pixels)).argmax(1);
+  const auto set = task.picture_set(eval);
   const json pictures = json::parse(snapshot.metadata.at("pictures"));
   for (int64_t p = 0; p < 4; ++p) {
     const auto place = static_cast<size_t>(said[p].item<int64_t>());
