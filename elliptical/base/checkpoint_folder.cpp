@@ -2,10 +2,13 @@
 #include "elliptical/base/checkpoint_folder.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <new>
 
+#include "elliptical/base/available_memory.h"
+#include "elliptical/base/checkpoint_state.h"
 #include "elliptical/base/errors.h"
 #include "elliptical/base/files.h"
+#include "elliptical/base/json.h"
 #include "elliptical/base/sha256.h"
 
 namespace elliptical {
@@ -14,7 +17,10 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr uint64_t kMaxStateBytes = 16 << 20;
+// A configuration, four files and a few fingerprints of data.
+constexpr JsonLimits kStateLimits = {
+    .max_bytes = size_t{4} << 20, .max_depth = 8, .max_values = 1000};
+constexpr const char* kChecksum = "checksum";
 
 /// N of "step-N".
 std::optional<int64_t> step_of(const std::string& name) {
@@ -32,34 +38,16 @@ std::string compact(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-void parse_state(const fs::path& path, const std::string& text, CheckpointFolder& result) {
-  Json json = Json::parse(text, nullptr, false);
-  if (!json.is_object() || !json.contains("checksum")) {
-    throw DataError(path.string() + ": must be a JSON object with a checksum, is not");
-  }
-  const Json checksum = json["checksum"];
-  json.erase("checksum");
-  if (checksum != sha256_hex(compact(json))) {
-    throw DataError(path.string() + ": its checksum must be that of its contents, is not");
-  }
-  try {
-    if (json.at("format") != 1) {
-      throw DataError(path.string() + ": format must be 1, is " + json.at("format").dump());
-    }
-    result.state = {.step = json.at("step"),
-                    .seed = json.at("seed"),
-                    .evaluated = json.at("evaluated"),
-                    .config = json.at("config"),
-                    .data = json.at("data"),
-                    .program = json.at("program"),
-                    .origin = json.at("origin")};
-    if (!json.contains("files")) return;
-    for (const auto& [name, file] : json.at("files").items()) {
-      result.files[name] = {file.value("sha256", ""), file.value("bytes", int64_t{0})};
-    }
-  } catch (const nlohmann::json::exception& error) {
-    throw DataError(path.string() + ": " + error.what());
-  }
+std::map<std::string, std::string> texts(const JsonFields& object) {
+  std::map<std::string, std::string> result;
+  for (const std::string& name : object.names()) result[name] = object.text(name);
+  return result;
+}
+
+/// Of everything in the object but the checksum itself.
+std::string checksum_of(Json json) {
+  json.erase(kChecksum);
+  return sha256_hex(compact(json));
 }
 
 }  // namespace
@@ -77,7 +65,7 @@ std::string checkpoint_state_text(const CheckpointState& state,
   for (const auto& [name, file] : files) {
     json["files"][name] = {{"sha256", file.sha256}, {"bytes", file.num_bytes}};
   }
-  json["checksum"] = sha256_hex(compact(json));
+  json[kChecksum] = checksum_of(json);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -102,14 +90,48 @@ fs::path CheckpointFolder::checked_file(const std::string& name) const {
   return path;
 }
 
+std::string checkpoint_state_checksum(std::string_view text, const fs::path& path) {
+  const Json json = parse_json<Json>(text, path.string(), kStateLimits);
+  const JsonFields fields(json, path.string());
+  return checksum_of(json);
+}
+
+CheckpointFolder parse_checkpoint_state(std::string_view text, const fs::path& path) {
+  const std::string file = path.string();
+  const Json json = parse_json<Json>(text, file, kStateLimits);
+  const JsonFields fields(json, file);
+  if (fields.text(kChecksum) != checksum_of(json)) {
+    throw DataError(file + ": its checksum must be that of its contents, is not");
+  }
+  if (const int64_t format = fields.whole_number("format"); format != 1) {
+    throw DataError(file + ": format must be 1, is " + std::to_string(format));
+  }
+  CheckpointFolder result{.folder = path.parent_path(),
+                          .state = {.step = fields.whole_number("step"),
+                                    .seed = fields.whole_number("seed"),
+                                    .evaluated = fields.yes_or_no("evaluated"),
+                                    .config = fields.text("config"),
+                                    .data = texts(fields.object("data")),
+                                    .program = fields.text("program"),
+                                    .origin = fields.text("origin")},
+                          .files = {}};
+  if (!fields.has("files")) return result;
+  const JsonFields files = fields.object("files");
+  for (const std::string& name : files.names()) {
+    const JsonFields entry = files.object(name);
+    result.files[name] = {entry.text("sha256"), entry.whole_number("bytes")};
+  }
+  return result;
+}
+
 CheckpointFolder open_checkpoint(const fs::path& folder) {
   std::error_code error;
   if (!fs::is_directory(folder, error)) {
     throw DataError(folder.string() + ": must be a folder, is none");
   }
   const fs::path state_path = folder / kStateFile;
-  CheckpointFolder result{.folder = folder};
-  parse_state(state_path, read_file(state_path, kMaxStateBytes), result);
+  CheckpointFolder result =
+      parse_checkpoint_state(read_file(state_path, kStateLimits.max_bytes), state_path);
   if (folder.filename() != checkpoint_name(result.state.step)) {
     throw DataError(state_path.string() + ": step must be that of the folder, is " +
                     std::to_string(result.state.step));
@@ -122,8 +144,9 @@ std::string checkpoint_name(int64_t step) { return "step-" + std::to_string(step
 std::vector<int64_t> checkpoint_steps(const fs::path& checkpoints) {
   std::vector<int64_t> steps;
   std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(checkpoints, error)) {
-    if (const auto step = step_of(entry.path().filename().string())) steps.push_back(*step);
+  for (fs::directory_iterator it(checkpoints, error), end; !error && it != end;
+       it.increment(error)) {
+    if (const auto step = step_of(it->path().filename().string())) steps.push_back(*step);
   }
   std::sort(steps.begin(), steps.end());
   return steps;
@@ -138,7 +161,15 @@ std::optional<int64_t> newest_usable(const fs::path& checkpoints,
     try {
       read(open_checkpoint(folder));
       return *step;
-    } catch (const std::runtime_error& error) {  // DataError, and what the file system says
+      // What says nothing about a checkpoint goes on to the caller: one that is left out is moved
+      // aside by the next training.
+    } catch (const Interrupted&) {
+      throw;
+    } catch (const MemoryError&) {
+      throw;
+    } catch (const std::bad_alloc&) {
+      throw;
+    } catch (const std::exception& error) {  // DataError, and what file systems and torch say
       if (notice) notice(folder.string() + ": can not be used: " + error.what());
     }
   }

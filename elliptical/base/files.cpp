@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "elliptical/base/errors.h"
+#include "elliptical/base/lines.h"
 
 namespace elliptical {
 namespace {
@@ -93,25 +94,36 @@ struct Closer {
   ~Closer() { ::close(descriptor); }
 };
 
-}  // namespace
-
-std::string read_file(const fs::path& path, uint64_t max_bytes) {
+int open_for_reading(const fs::path& path) {
   // O_NONBLOCK: opening a pipe without a writer would wait for ever.
   const int descriptor =
       uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); });
   if (descriptor < 0) fail_reading(path, "open", errno);
-  const Closer closer{descriptor};
+  return descriptor;
+}
+
+/// Of a regular file; everything else is refused.
+uint64_t length_of(const fs::path& path, int descriptor) {
   struct stat status{};
   if (::fstat(descriptor, &status) != 0) fail_reading(path, "examine", errno);
   if (!S_ISREG(status.st_mode)) throw DataError(path.string() + ": must be a regular file");
+  return static_cast<uint64_t>(status.st_size);
+}
+
+}  // namespace
+
+std::string read_file(const fs::path& path, uint64_t max_bytes) {
+  const Closer closer{open_for_reading(path)};
+  const int descriptor = closer.descriptor;
+  const uint64_t expected = length_of(path, descriptor);
   const auto too_long = [&] {
     return DataError(path.string() + ": must have at most " + std::to_string(max_bytes) +
                      " bytes, has more");
   };
-  if (static_cast<uint64_t>(status.st_size) > max_bytes) throw too_long();
+  if (expected > max_bytes) throw too_long();
 
   // One byte more than it should have: the end of the file is seen without a second buffer.
-  std::string text(static_cast<size_t>(status.st_size) + 1, '\0');
+  std::string text(static_cast<size_t>(expected) + 1, '\0');
   size_t length = 0;
   while (true) {
     const ssize_t count = uninterrupted(
@@ -124,6 +136,19 @@ std::string read_file(const fs::path& path, uint64_t max_bytes) {
   }
   text.resize(length);
   return text;
+}
+
+void read_pieces(const fs::path& path, const std::function<void(std::string_view)>& use) {
+  const Closer closer{open_for_reading(path)};
+  length_of(path, closer.descriptor);
+  std::string piece(size_t{1} << 20, '\0');
+  while (true) {
+    const ssize_t count =
+        uninterrupted([&] { return ::read(closer.descriptor, piece.data(), piece.size()); });
+    if (count < 0) fail_reading(path, "read", errno);
+    if (count == 0) return;
+    use(std::string_view(piece).substr(0, static_cast<size_t>(count)));
+  }
 }
 
 FileWriter::FileWriter(const fs::path& path, IfThere if_there) : FileWriter(path, path, if_there) {}

@@ -19,13 +19,15 @@
 
 #include "elliptical/base/errors.h"
 #include "elliptical/base/files.h"
+#include "elliptical/base/lines.h"
 
 namespace elliptical {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr uint64_t kMaxFileBytes = uint64_t{1} << 32;
+// What the records of one file may take, some millions of them.
+constexpr uint64_t kMaxRecordMemory = uint64_t{4} << 30;
 
 Json to_json(double value) {
   if (std::isfinite(value)) return value;
@@ -136,29 +138,28 @@ class RecordReader final : public nlohmann::json_sax<nlohmann::json> {
   std::string key_;
 };
 
-/// Calls `f(line number, line)` for each line that has its end.
-template <class F>
-void for_each_line(std::string_view text, F f) {
-  int64_t number = 0;
-  while (true) {
-    const size_t end = text.find('\n');
-    if (end == std::string_view::npos) return;
-    f(++number, text.substr(0, end));
-    text.remove_prefix(end + 1);
+Record parse_line(const std::filesystem::path& path, const Line& line) {
+  const std::string place = path.string() + ":" + std::to_string(line.number) + ": ";
+  if (!line.is_whole) {
+    throw DataError(place + "record: must have at most " + std::to_string(kMaxLineBytes) +
+                    " bytes, has more");
   }
-}
-
-Record parse_line(const std::filesystem::path& path, int64_t number, std::string_view line) {
   try {
-    return parse_record(std::string(line));
+    return parse_record(std::string(line.text));
   } catch (const DataError& error) {
-    throw DataError(path.string() + ":" + std::to_string(number) + ": " + error.what());
+    throw DataError(place + error.what());
   }
 }
 
-std::string read_if_there(const std::filesystem::path& path) {
-  std::error_code ignored;
-  return std::filesystem::exists(path, ignored) ? read_file(path, kMaxFileBytes) : std::string();
+/// About what it takes, from above: nodes of the map and their texts.
+uint64_t memory_of(const Record& record) {
+  constexpr uint64_t kNodeBytes = 128;
+  uint64_t bytes = sizeof(Record) + record.metric.capacity();
+  for (const auto& [name, label] : record.labels) {
+    const auto* text = std::get_if<std::string>(&label);
+    bytes += kNodeBytes + name.capacity() + (text == nullptr ? 0 : text->capacity());
+  }
+  return bytes;
 }
 
 [[noreturn]] void fail(const std::filesystem::path& path, const char* action) {
@@ -185,6 +186,77 @@ bool is_at(const std::filesystem::path& path, int descriptor) {
   if (::fstat(descriptor, &opened) != 0) return true;  // nothing better is known
   return ::stat(path.c_str(), &named) == 0 && named.st_ino == opened.st_ino &&
          named.st_dev == opened.st_dev;
+}
+
+bool is_record(const std::filesystem::path& path, const Line& line) {
+  try {
+    parse_line(path, line);
+    return true;
+  } catch (const DataError&) {
+    return false;
+  }
+}
+
+/// Whether its label `step` is above `step`.
+bool is_after(int64_t step, const Record& record) {
+  const auto label = record.labels.find("step");
+  const int64_t* own =
+      label == record.labels.end() ? nullptr : std::get_if<int64_t>(&label->second);
+  return own != nullptr && *own > step;
+}
+
+/// A file that takes the place of another when it is complete, written in large pieces.
+class LinesCopy {
+ public:
+  explicit LinesCopy(const std::filesystem::path& path) : replacement_(path) {}
+  void add(std::string_view text) {
+    pending_ += text;
+    if (pending_.size() > kMaxLineBytes) flush();
+  }
+  void add_line(std::string_view line) {
+    add(line);
+    add("\n");
+  }
+  void finish() {
+    flush();
+    replacement_.finish();
+  }
+
+ private:
+  void flush() {
+    replacement_.file().write(pending_);
+    pending_.clear();
+  }
+
+  FileReplacement replacement_;
+  std::string pending_;
+};
+
+struct LinesLength {
+  off_t length = 0;  ///< up to and with the last line end
+  bool has_more = false;
+};
+
+/// Looks from the end: files of records grow long, their last line does not.
+LinesLength length_of_lines(const std::filesystem::path& path, int descriptor) {
+  const off_t whole = ::lseek(descriptor, 0, SEEK_END);
+  if (whole < 0) fail(path, "examine");
+  std::string piece(size_t{1} << 16, '\0');
+  for (off_t end = whole; end > 0;) {
+    const off_t begin = std::max<off_t>(0, end - static_cast<off_t>(piece.size()));
+    const ssize_t count =
+        ::pread(descriptor, piece.data(), static_cast<size_t>(end - begin), begin);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail(path, "read");
+    if (count < end - begin) return length_of_lines(path, descriptor);  // it became shorter
+    const size_t last = std::string_view(piece).substr(0, static_cast<size_t>(count)).rfind('\n');
+    if (last != std::string_view::npos) {
+      const off_t length = begin + static_cast<off_t>(last) + 1;
+      return {length, length < whole};
+    }
+    end = begin;
+  }
+  return {0, whole > 0};
 }
 
 }  // namespace
@@ -214,11 +286,8 @@ RecordWriter::RecordWriter(const std::filesystem::path& path) : path_(path) {
   open_locked();
   try {
     const Unlock unlock{descriptor_};
-    const std::string text = read_if_there(path);
-    const size_t last_end = text.rfind('\n');
-    const size_t length = last_end == std::string::npos ? 0 : last_end + 1;
-    const bool is_cut = length < text.size();
-    if (is_cut && ::ftruncate(descriptor_, static_cast<off_t>(length)) != 0) fail(path_, "cut");
+    const auto [length, has_more] = length_of_lines(path_, descriptor_);
+    if (has_more && ::ftruncate(descriptor_, length) != 0) fail(path_, "cut");
   } catch (...) {
     ::close(descriptor_);
     throw;
@@ -234,7 +303,7 @@ RecordWriter::~RecordWriter() {
 void RecordWriter::open_locked() {
   constexpr int kAttempts = 100;
   for (int attempt = 1;; ++attempt) {
-    descriptor_ = open_in_place(path_, O_WRONLY | O_APPEND);
+    descriptor_ = open_in_place(path_, O_RDWR | O_APPEND);
     lock(descriptor_);
     if (is_at(path_, descriptor_) || attempt == kAttempts) return;
     ::close(std::exchange(descriptor_, -1));
@@ -276,24 +345,35 @@ void RecordWriter::truncate_after_step(const std::filesystem::path& path,
   if (!std::filesystem::exists(path, ignored)) return;
   RecordWriter writer(path);
   lock(writer.descriptor_);  // until the new file is in place
-  const std::string text = read_if_there(path);
   std::filesystem::path aside = path;
   aside += ".damaged";
-  std::string kept, moved;
-  for_each_line(text, [&](int64_t number, std::string_view line) {
+  // Twice through the file: the first time says whether anything is to be changed at all, which on
+  // a full disk it should not be without need.
+  bool any_damaged = false, any_later = false;
+  for_each_line(path, [&](const Line& line) {
     try {
-      const Record record = parse_line(path, number, line);
-      const auto label = record.labels.find("step");
-      const int64_t* own =
-          label == record.labels.end() ? nullptr : std::get_if<int64_t>(&label->second);
-      if (own == nullptr || *own <= step) kept.append(line).push_back('\n');
+      any_later |= is_after(step, parse_line(path, line));
     } catch (const DataError& error) {
-      moved.append(line).push_back('\n');
+      any_damaged = true;
       damaged(std::string(error.what()) + " (left out, moved to " + aside.string() + ")");
     }
   });
-  if (!moved.empty()) write_file_atomically(aside, read_if_there(aside) + moved);
-  if (kept.size() != text.size()) write_file_atomically(path, kept);
+  if (any_damaged) {
+    LinesCopy moved(aside);
+    if (std::filesystem::exists(aside, ignored)) {
+      read_pieces(aside, [&](std::string_view piece) { moved.add(piece); });
+    }
+    for_each_line(path, [&](const Line& line) {
+      if (!is_record(path, line)) moved.add_line(line.text);
+    });
+    moved.finish();
+  }
+  if (!any_damaged && !any_later) return;
+  LinesCopy kept(path);
+  for_each_line(path, [&](const Line& line) {
+    if (is_record(path, line) && !is_after(step, parse_line(path, line))) kept.add_line(line.text);
+  });
+  kept.finish();
 }
 
 std::vector<Record> read_records(const std::filesystem::path& path) {
@@ -302,13 +382,18 @@ std::vector<Record> read_records(const std::filesystem::path& path) {
 
 std::vector<Record> read_records(const std::filesystem::path& path,
                                  const std::function<void(const std::string&)>& damaged) {
-  const std::string text = read_if_there(path);
   std::vector<Record> records;
-  for_each_line(text, [&](int64_t number, std::string_view line) {
+  uint64_t memory = 0;
+  for_each_line(path, [&](const Line& line) {
     try {
-      records.push_back(parse_line(path, number, line));
+      records.push_back(parse_line(path, line));
     } catch (const DataError& error) {
-      damaged(error.what());
+      return damaged(error.what());
+    }
+    memory += memory_of(records.back());
+    if (memory > kMaxRecordMemory) {
+      throw DataError(path.string() + ": its records must fit " +
+                      std::to_string(kMaxRecordMemory >> 30) + " GiB of memory, need more");
     }
   });
   return records;

@@ -16,6 +16,9 @@
 namespace elliptical {
 namespace {
 
+// What no sane file exceeds; tensors and names have their limits in safetensors.h.
+constexpr size_t kMaxMetadata = 10'000;
+
 struct TypeInfo {
   ElementType type;
   const char* name;
@@ -198,6 +201,9 @@ class HeaderParser {
     expect('{');
     for (bool first = true; more('}', first); first = false) {
       const size_t offset = position_;
+      if (to.size() == kMaxMetadata) {
+        fail("at most " + std::to_string(kMaxMetadata) + " entries of metadata are allowed");
+      }
       std::string key = string();
       expect(':');
       if (!to.emplace(key, string()).second) fail("key " + shown(key) + " comes twice", offset);

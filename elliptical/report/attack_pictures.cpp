@@ -46,10 +46,16 @@ json packed(const float* clean, const float* attacked, int64_t h, int64_t w, int
           {"largest", largest}};
 }
 
-/// What the data call their classes; empty where the file does not say.
+/// What the data call their classes; empty where the file does not say, or not in a way to be read:
+/// pictures have numbers then.
 std::vector<std::string> class_names(const SafetensorsFile& file) {
-  const json names = metadata_json(file, "class_names");
   std::vector<std::string> result;
+  json names;
+  try {
+    names = metadata_json(file, "class_names");
+  } catch (const DataError&) {
+    return result;
+  }
   if (!names.is_array()) return result;
   for (const json& name : names) result.push_back(name.is_string() ? name.get<std::string>() : "");
   return result;

@@ -201,7 +201,8 @@ std::map<size_t, std::map<size_t, double>> means_of(
     const std::vector<RunData>& runs,
     const std::vector<std::string>& methods) {
   std::map<size_t, std::map<size_t, double>> means;
-  for (const auto& [run, first] : *parts.front()) {
+  for (const auto& first : *parts.front()) {
+    const size_t run = first.first;
     double sum = 0;
     const bool is_whole = std::all_of(parts.begin(), parts.end(), [&](const auto* part) {
       const auto value = part->find(run);

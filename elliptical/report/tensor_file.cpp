@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "elliptical/base/json.h"
 #include "elliptical/report/tensor_file_impl.h"
 
 namespace elliptical::report {
@@ -64,7 +65,8 @@ std::string metadata(const SafetensorsFile& file, const std::string& name) {
 }
 
 nlohmann::json metadata_json(const SafetensorsFile& file, const std::string& name) {
-  return nlohmann::json::parse(bounded_metadata(file, name, kMaxListBytes), nullptr, false);
+  return parse_json<nlohmann::json>(bounded_metadata(file, name, kMaxListBytes),
+                                    file.path().string() + ": " + name + " of the metadata");
 }
 
 std::string root_bytes(std::span<const double> weights, double largest) {

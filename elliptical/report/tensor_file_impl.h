@@ -53,7 +53,7 @@ std::string layer_name(int64_t layer, const char* what);
 
 /// What the metadata say, a name or a number; "": nothing. Long ones are DataErrors.
 std::string metadata(const SafetensorsFile& file, const std::string& name);
-/// A list of them, read as JSON; discarded where it is none.
+/// A list of them, as JSON; DataError where it is none, naming file and list.
 nlohmann::json metadata_json(const SafetensorsFile& file, const std::string& name);
 
 /// Square roots in steps of 1/254 of the largest; 255 is what is no finite number.

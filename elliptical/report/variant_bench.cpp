@@ -6,6 +6,7 @@
 
 #include "elliptical/base/errors.h"
 #include "elliptical/base/files.h"
+#include "elliptical/base/json.h"
 #include "elliptical/report/data_table.h"
 
 namespace elliptical::report {
@@ -13,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr uint64_t kMaxBytes = 16 << 20;
+constexpr JsonLimits kLimits = {.max_bytes = size_t{16} << 20};
 constexpr double kMebibyte = 1 << 20;
 constexpr std::string_view kPeakBytes = "peak_bytes_";
 
@@ -41,8 +42,11 @@ void add_variant(const json& record, VariantBench& bench) {
       bench.memory.add({attention, tokens, chart_number(value.get<double>() / kMebibyte)});
     }
   }
+  if (!record.at("threads").is_number_integer()) {
+    throw DataError("threads must be a whole number, is none");
+  }
   bench.machine = record.at("cpu").get<std::string>() + ", " +
-                  std::to_string(record.at("threads").get<int>()) + " threads, SIMD " +
+                  std::to_string(record.at("threads").get<int64_t>()) + " threads, SIMD " +
                   record.at("simd").get<std::string>() + ", torch " +
                   record.at("torch").get<std::string>();
 }
@@ -79,7 +83,7 @@ json memory_spec() {
 VariantBench read_variant_bench(const std::filesystem::path& path) {
   VariantBench bench;
   try {
-    const json records = json::parse(read_file(path, kMaxBytes));
+    const json records = parse_json<json>(read_file(path, kLimits.max_bytes), "it");
     if (!records.is_array() || records.empty()) throw DataError("has no list of records");
     for (const json& record : records) add_variant(record, bench);
   } catch (const FileError&) {

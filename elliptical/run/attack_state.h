@@ -14,25 +14,14 @@
 #include <utility>
 #include <vector>
 
-#include "elliptical/attack/attack.h"
+#include "elliptical/base/attack_score.h"
 #include "elliptical/base/records.h"
 #include "elliptical/run/checkpoint.h"
 
 namespace elliptical::run {
 
-/// What became of the pictures of a batch, or of several.
-struct AttackScore {
-  int64_t count = 0;
-  int64_t clean_top1 = 0, clean_top5 = 0, robust_top1 = 0, robust_top5 = 0;
-  double seconds = 0;
-  bool is_randomised = false, looks_like_probabilities = false, has_few_classes = false;
-  int64_t num_zero_gradients = 0;
-  std::string outcomes;  ///< of each picture, in order: '1' where it is robust, else '0'
-  /// Of auto-attack: pictures that are still robust after each of its attacks, in order.
-  std::vector<std::pair<std::string, int64_t>> stages;
-
-  void add(const AttackScore& other);
-};
+// Readers of this name need not know in which room it is declared.
+using elliptical::AttackScore;
 
 class AttackState {
  public:

@@ -18,6 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kConfig = "config.toml";
+constexpr uint64_t kMaxConfigBytes = 1 << 20;
 
 /// The part of a run's configuration that says what its model is and how pixels are normalized.
 struct RunModel {
@@ -32,7 +33,7 @@ struct RunModel {
 
 RunModel model_of_run(const fs::path& folder) {
   const fs::path config = folder / kConfig;
-  const auto values = recipe_values(read_file(config), config);
+  const auto values = recipe_values(read_file(config, kMaxConfigBytes), config);
   const auto task = values.find("task.name");
   if (task == values.end() || task->second != "classify_image") {
     throw ConfigError("teacher: " + folder.string() +

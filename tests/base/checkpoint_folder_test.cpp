@@ -5,6 +5,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <new>
+
+#include "elliptical/base/available_memory.h"
+#include "elliptical/base/checkpoint_state.h"
 #include "elliptical/base/errors.h"
 #include "elliptical/base/sha256.h"
 #include "tests/support/error_message.h"
@@ -80,6 +85,121 @@ TEST_F(CheckpointFolderTest, AStateOfAnotherStepIsRefused) {
   EXPECT_EQ(
       test::error_message<DataError>([&] { open_checkpoint(folder_.path() / "step-4"); }),
       (folder_.path() / "step-4/state.json").string() + ": step must be that of the folder, is 3");
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const size_t place = text.find(from);
+  if (place == std::string::npos) throw std::logic_error("there is no " + from);
+  return text.replace(place, from.size(), to);
+}
+
+// 120 kB of brackets ended the process: printing a value for its checksum recurses.
+TEST_F(CheckpointFolderTest, C6S1NestedStateFallsBack) {
+  add(1);
+  add(2);
+  const std::string brackets = std::string(60'000, '[') + std::string(60'000, ']');
+  const std::string file = (folder_.path() / "step-2/state.json").string();
+  for (const std::string& text :
+       {brackets, "{\"checksum\": " + brackets + "}",
+        replaced(folder_.read("step-2/state.json"), "{", "{\"x\": " + brackets + ",")}) {
+    notices_.clear();
+    folder_.write("step-2/state.json", text);
+    EXPECT_EQ(newest(), 1);
+    ASSERT_EQ(notices_.size(), 1);
+    EXPECT_TRUE(notices_[0].ends_with(file + ": must nest at most 8 deep, nests deeper"))
+        << notices_[0];
+  }
+}
+
+TEST_F(CheckpointFolderTest, C6S1LargeStateFallsBack) {
+  add(1);
+  add(2);
+  std::string many = "{\"a\": 0", zeros = "[0";
+  for (int i = 0; i < 100'000; ++i) {
+    many += ",\"" + std::to_string(i) + "\": 0";
+    zeros += ",0";
+  }
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {std::string(5 << 20, ' '), "must have at most 4194304 bytes, has more"},
+      {many + "}", "must hold at most 1000 values, holds more"},
+      {zeros + "]", "must hold at most 1000 values, holds more"}};
+  for (const auto& [text, reason] : cases) {
+    notices_.clear();
+    folder_.write("step-2/state.json", text);
+    EXPECT_EQ(newest(), 1);
+    ASSERT_EQ(notices_.size(), 1);
+    EXPECT_TRUE(notices_[0].ends_with(reason)) << notices_[0];
+  }
+}
+
+TEST_F(CheckpointFolderTest, C6WrongFieldsAreNamedAndFallBack) {
+  add(1);
+  add(2);
+  const std::string good = folder_.read("step-2/state.json");
+  const fs::path path = folder_.path() / "step-2/state.json";
+  const auto signed_anew = [&](const std::string& text) {
+    const std::string mark = "\"checksum\": \"";
+    const size_t place = text.find(mark);
+    return std::string(text).replace(place + mark.size(), 64,
+                                     checkpoint_state_checksum(text, path));
+  };
+  EXPECT_EQ(signed_anew(good), good);
+  const std::vector<std::array<std::string, 3>> cases = {
+      {"\"step\": 2", "\"step\": \"2\"", "step must be a whole number, is text"},
+      {"\"step\": 2", "\"step\": 2.5", "step must be a whole number, is a fraction"},
+      {"\"step\": 2", "\"step\": true", "step must be a whole number, is true or false"},
+      {"\"step\": 2", "\"step\": 9223372036854775808",
+       "step must be at most 9223372036854775807, is 9223372036854775808"},
+      {"\"step\": 2,", "", "step must be a whole number, is missing"},
+      {"\"step\": 2", "\"step\": 3", "step must be that of the folder, is 3"},
+      {"\"format\": 1", "\"format\": [1]", "format must be a whole number, is a list"},
+      {"\"format\": 1", "\"format\": 2", "format must be 1, is 2"},
+      {"\"evaluated\": false", "\"evaluated\": null", "evaluated must be true or false, is null"},
+      {"\"config\": \"\"", "\"config\": {}", "config must be text, is an object"},
+      {"\"data\": {}", "\"data\": [0]", "data must be a JSON object, is a list"},
+      {"\"data\": {}", "\"data\": {\"f\": 1}", "data.f must be text, is a whole number"},
+      {"\"files\": {", "\"files\": {\"a\": 1,", "files.a must be a JSON object, is a whole number"},
+      {"\"bytes\": 9", "\"bytes\": \"9\"",
+       "files.model.safetensors.bytes must be a whole number, is text"},
+      {"\"bytes\": 9", "\"x\": 9",
+       "files.model.safetensors.bytes must be a whole number, is missing"},
+      {"\"seed\": 0", "\"seed\": 0, \"seed\": 0",
+       "key \"seed\" must stand there once, comes twice"}};
+  for (const auto& [from, to, reason] : cases) {
+    notices_.clear();
+    const std::string text = replaced(good, from, to);
+    const bool is_twice = reason.starts_with("key");
+    folder_.write("step-2/state.json", is_twice ? text : signed_anew(text));
+    EXPECT_EQ(newest(), 1) << reason;
+    ASSERT_EQ(notices_.size(), 1);
+    EXPECT_TRUE(notices_[0].ends_with(path.string() + ": " + reason)) << notices_[0];
+  }
+  folder_.write("step-2/state.json", replaced(good, "\"seed\": 0", "\"seed\": 1"));
+  notices_.clear();
+  EXPECT_EQ(newest(), 1);
+  EXPECT_TRUE(notices_[0].ends_with("its checksum must be that of its contents, is not"));
+}
+
+TEST_F(CheckpointFolderTest, C6WhateverReadingThrowsFallsBack) {
+  add(1);
+  add(2);
+  const auto newest_if = [&](const auto& fail) {
+    return newest_usable(
+        folder_.path(),
+        [&](const CheckpointFolder& checkpoint) {
+          if (checkpoint.state.step == 2) fail();
+        },
+        [this](const std::string& line) { notices_.push_back(line); });
+  };
+  EXPECT_EQ(newest_if([] { throw std::length_error("no such size"); }), 1);
+  EXPECT_EQ(newest_if([] { throw std::logic_error("from a library"); }), 1);
+  EXPECT_EQ(notices_.size(), 2);
+  EXPECT_TRUE(notices_[0].ends_with("step-2: can not be used: no such size")) << notices_[0];
+  // Neither a signal nor a full memory says anything about a checkpoint, which would be moved
+  // aside.
+  EXPECT_THROW(newest_if([] { throw Interrupted("stopped", 2); }), Interrupted);
+  EXPECT_THROW(newest_if([] { throw MemoryError("full"); }), MemoryError);
+  EXPECT_THROW(newest_if([] { throw std::bad_alloc(); }), std::bad_alloc);
 }
 
 }  // namespace

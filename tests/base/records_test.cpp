@@ -8,6 +8,7 @@
 
 #include "elliptical/base/errors.h"
 #include "elliptical/base/files.h"
+#include "elliptical/base/lines.h"
 #include "tests/support/error_message.h"
 #include "tests/support/temporary_folder.h"
 
@@ -186,6 +187,53 @@ TEST(Records, DamagedLinesCanBeLeftOut) {
       read_records(path, [&](const std::string& line) { damaged.push_back(line); });
   EXPECT_EQ(records.size(), 2);
   EXPECT_EQ(damaged, std::vector<std::string>({path.string() + ":2: record: nested value"}));
+}
+
+TEST(RecordFiles, S1LongLinesAreNamedAndLeftOut) {
+  const test::TemporaryFolder folder;
+  const std::string good = to_json_line(sample(1)) + "\n", path_name = "records.jsonl";
+  const std::string beginning = "{\"metric\":\"" + std::string(kMaxLineBytes, 'x');
+  const auto path = folder.write(path_name, good + beginning + "\n" + good);
+  std::vector<std::string> told;
+  const auto tell = [&](const std::string& line) { told.push_back(line); };
+  EXPECT_EQ(read_records(path, tell).size(), 2);
+  const std::string reason = ":2: record: must have at most 1048576 bytes, has more";
+  EXPECT_EQ(told, std::vector<std::string>({path.string() + reason}));
+  RecordWriter::truncate_after_step(path, 3, tell);
+  EXPECT_EQ(folder.read(path_name), good + good);
+  EXPECT_EQ(folder.read("records.jsonl.damaged"), beginning.substr(0, kMaxLineBytes) + "\n");
+}
+
+TEST(RecordFiles, R2AnEndIsCutHoweverLongItIs) {
+  const test::TemporaryFolder folder;
+  const std::string good = to_json_line(sample(1)) + "\n";
+  for (const size_t length :
+       {size_t{0}, size_t{1}, (size_t{1} << 16) - 1, size_t{1} << 16, size_t{200'000}}) {
+    for (const std::string& start : {std::string(), good}) {
+      const auto path = folder.write("r", start + std::string(length, 'x'));
+      RecordWriter(path).append(sample(1));
+      EXPECT_EQ(folder.read("r"), start + good) << length;
+    }
+  }
+}
+
+TEST(Lines, PiecesMakeNoDifference) {
+  const std::string text = "a\n\nbc\n" + std::string(kMaxLineBytes + 2, 'd') + "\n" +
+                           std::string(kMaxLineBytes, 'e') + "\nrest";
+  const auto lines_by = [&](size_t step) {
+    std::vector<std::tuple<int64_t, std::string, bool>> lines;
+    LineSplitter splitter(
+        [&](const Line& line) { lines.emplace_back(line.number, line.text, line.is_whole); });
+    for (size_t i = 0; i < text.size(); i += step)
+      splitter.take(std::string_view(text).substr(i, step));
+    return lines;
+  };
+  const auto whole = lines_by(text.size());
+  ASSERT_EQ(whole.size(), 5);
+  EXPECT_EQ(whole[2], std::tuple(3, "bc", true));
+  EXPECT_EQ(whole[3], std::tuple(4, std::string(kMaxLineBytes, 'd'), false));
+  EXPECT_EQ(whole[4], std::tuple(5, std::string(kMaxLineBytes, 'e'), true));
+  for (const size_t step : {size_t{1}, size_t{3}, kMaxLineBytes}) EXPECT_EQ(lines_by(step), whole);
 }
 
 }  // namespace

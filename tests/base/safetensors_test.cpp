@@ -224,6 +224,13 @@ TEST(SafetensorsS1, AMillionTensors) {
   EXPECT_EQ(header_error(header + "}").substr(0, 38), "f: at most 100000 tensors are allowed ");
 }
 
+TEST(SafetensorsS1, AMillionEntriesOfMetadata) {
+  std::string header = R"({"__metadata__":{"0":"")";
+  for (int i = 1; i < 1'000'000; ++i) header += ",\"" + std::to_string(i) + "\":\"\"";
+  EXPECT_EQ(header_error(header + "}}").substr(0, 48),
+            "f: at most 10000 entries of metadata are allowed");
+}
+
 TEST(SafetensorsS1, Names) {
   // A name is a name, not a path: slashes and dots are harmless and stay.
   for (const std::string name : {"a/b", "../../etc/passwd", "..", "\xC3\xA9"}) {

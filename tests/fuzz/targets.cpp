@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "tests/fuzz/targets.h"
 
-#include <cstdlib>
-#include <iostream>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,26 +18,10 @@
 #include "elliptical/data/text/tokens.h"
 #include "elliptical/data/text/vocabulary.h"
 #include "elliptical/data/xz.h"
+#include "tests/fuzz/damage.h"
 
 namespace elliptical::test {
 namespace {
-
-void require(bool condition, const char* what) {
-  if (condition) return;
-  std::cerr << "broken promise: " << what << "\n";
-  std::abort();
-}
-
-/// True when `action` ends or throws the error it may throw.
-template <class Error, class Action>
-bool succeeds(Action action) {
-  try {
-    action();
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
-}
 
 void run_safetensors(std::string_view bytes) {
   succeeds<DataError>([&] {
@@ -232,19 +214,18 @@ void run_xz(std::string_view bytes) {
 
 }  // namespace
 
-const std::vector<FuzzTarget>& fuzz_targets() {
-  static const std::vector<FuzzTarget> targets = {{"archive", run_archive},
-                                                  {"cifar", run_cifar},
-                                                  {"packed_index", run_packed_index},
-                                                  {"packed_weights", run_packed_weights},
-                                                  {"picture", run_picture},
-                                                  {"recipe", run_recipe},
-                                                  {"record", run_record},
-                                                  {"safetensors", run_safetensors},
-                                                  {"text", run_text},
-                                                  {"word_swap", run_word_swap},
-                                                  {"xz", run_xz}};
-  return targets;
+std::vector<FuzzTarget> parser_targets() {
+  return {{"archive", run_archive},
+          {"cifar", run_cifar},
+          {"packed_index", run_packed_index},
+          {"packed_weights", run_packed_weights},
+          {"picture", run_picture},
+          {"recipe", run_recipe},
+          {"record", run_record, damage_json},
+          {"safetensors", run_safetensors, damage_tensors},
+          {"text", run_text},
+          {"word_swap", run_word_swap},
+          {"xz", run_xz}};
 }
 
 }  // namespace elliptical::test

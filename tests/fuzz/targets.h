@@ -5,17 +5,41 @@
 // do. An error of the type that the parser promises is fine.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
+
+#include "elliptical/base/random.h"
 
 namespace elliptical::test {
 
 struct FuzzTarget {
   const char* name;
   void (*run)(std::string_view bytes);
+  /// Valid bytes, damaged in one place that the format has a word for (damage.h); null where bytes
+  /// alone find their way.
+  std::string (*damage)(std::string_view bytes, RandomStream& random) = nullptr;
 };
 
 /// Their names are also folders of tests/fixtures/corpus.
 const std::vector<FuzzTarget>& fuzz_targets();
+
+/// Those of targets.cpp: data, recipes, single records. Those of run_targets.cpp: run folders.
+std::vector<FuzzTarget> parser_targets();
+std::vector<FuzzTarget> run_targets();
+
+/// Ends the process with what was promised.
+void require(bool condition, const char* what);
+
+/// True when `action` ends or throws the error it may throw.
+template <class Error, class Action>
+bool succeeds(Action action) {
+  try {
+    action();
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
 
 }  // namespace elliptical::test

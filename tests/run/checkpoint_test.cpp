@@ -109,7 +109,12 @@ TEST_F(CheckpointTest, C6EveryKindOfDamageFallsBackToTheOlderOne) {
          fs::create_directory(file(2, "optimizer.safetensors"));
        }},
       {"state.json", [&] { fs::remove(file(2, "state.json")); }},
-      {"must be a JSON object", [&] { overwrite(file(2, "state.json"), ""); }},
+      {"must be JSON, is not (offset 1)", [&] { overwrite(file(2, "state.json"), ""); }},
+      {"must nest at most 8 deep",
+       [&] {
+         const std::string open(60'000, '['), close(60'000, ']');
+         overwrite(file(2, "state.json"), "{\"x\":" + open + close + "}");
+       }},
       {"must be a JSON object", [&] { overwrite(file(2, "state.json"), "[1, 2]"); }},
       {"must be a folder",
        [&] {
