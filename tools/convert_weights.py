@@ -11,8 +11,11 @@ FAN's token mixing, which become one qkv. Tensors that are no floating point num
 
 import argparse
 import json
+import os
 import struct
 import sys
+import tempfile
+import zipfile
 
 import torch
 
@@ -58,7 +61,34 @@ def renamed(tensors):
     return result
 
 
+def check_archive(path):
+    """Throws ValueError unless it is what torch.save writes: stored members, inside the archive, no larger than the file."""
+    if not zipfile.is_zipfile(path):
+        return  # a bare pickle, as torch wrote them before 1.6
+    with zipfile.ZipFile(path) as archive:
+        members = archive.infolist()
+    for member in members:
+        parts = member.filename.split("/")
+        if member.filename.startswith("/") or ".." in parts or "\\" in member.filename:
+            raise ValueError(f"names must be inside of the archive, got {member.filename!r}")
+        if member.compress_type != zipfile.ZIP_STORED:
+            raise ValueError(f"members must be stored as they are, {member.filename!r} is packed")
+    if sum(member.file_size for member in members) > os.path.getsize(path):
+        raise ValueError("members must be parts of the file, they claim more than it has")
+
+
+def read_checkpoint(path):
+    """The contents of a .pth file; nothing in it is executed."""
+    try:
+        check_archive(path)
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # whatever a file that somebody else made makes torch throw
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise SystemExit(f"{path}: can not be read: {reason[:400]}") from None
+
+
 def write_safetensors(path, tensors):
+    """Writes it beside and renames it: there is never half a file."""
     header, offset = {}, 0
     for name, value in tensors.items():
         size = value.numel() * value.element_size()
@@ -70,11 +100,22 @@ def write_safetensors(path, tensors):
         offset += size
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text)
-        for value in tensors.values():
-            data = value.detach().cpu().contiguous().flatten()
-            file.write(data.view(torch.uint8).numpy().tobytes())
+    new = None
+    try:
+        with tempfile.NamedTemporaryFile(dir=os.path.dirname(os.path.abspath(path)), delete=False) as file:
+            new = file.name
+            file.write(struct.pack("<Q", len(text)) + text)
+            for value in tensors.values():
+                data = value.detach().cpu().contiguous().flatten()
+                file.write(data.view(torch.uint8).numpy().tobytes())
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(new, 0o644)
+        os.replace(new, path)
+    except OSError as error:
+        if new is not None:
+            os.unlink(new)
+        raise SystemExit(f"{path}: can not be written: {error.strerror}") from None
 
 
 def main():
@@ -82,7 +123,7 @@ def main():
     parser.add_argument("checkpoint", help=".pth file")
     parser.add_argument("output", help="safetensors file to write")
     args = parser.parse_args()
-    checkpoint = torch.load(args.checkpoint, map_location="cpu", weights_only=True)
+    checkpoint = read_checkpoint(args.checkpoint)
     tensors = renamed(tensors_of(checkpoint, args.checkpoint))
     write_safetensors(args.output, tensors)
     count = sum(value.numel() for value in tensors.values())

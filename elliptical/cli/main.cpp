@@ -8,7 +8,11 @@
 
 #include <array>
 #include <csignal>
+#include <cstdlib>
+#include <exception>
 #include <iostream>
+#include <new>
+#include <string_view>
 
 #include "elliptical/base/errors.h"
 #include "elliptical/base/memory.h"
@@ -95,6 +99,32 @@ void occupy_standard_descriptors() {
     if (fcntl(descriptor, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0) _exit(1);
   }
 }
+
+std::terminate_handler other_terminate_handler = nullptr;
+
+/// An allocation that fails where nobody can catch it ends with a sentence, too: in the
+/// constructors of torch's libraries, which run before main.
+[[noreturn]] void terminate_in_words() {
+  try {
+    if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
+  } catch (const std::bad_alloc&) {
+    constexpr std::string_view kSentence =
+        "elliptical: memory: more was asked for than could be had (close other programs; "
+        "raise ulimit -v where it is set)\n";
+    [[maybe_unused]] const ssize_t ignored =
+        write(STDERR_FILENO, kSentence.data(), kSentence.size());
+    _exit(1);
+  } catch (...) {
+    // Anything else is a fault of ours, for the handler of the library.
+  }
+  other_terminate_handler();
+  std::abort();
+}
+
+void handle_termination() { other_terminate_handler = std::set_terminate(terminate_in_words); }
+
+/// Runs before the constructors of every library.
+[[gnu::section(".preinit_array"), gnu::used]] void (*const before_all)() = handle_termination;
 
 }  // namespace
 }  // namespace elliptical::cli

@@ -191,7 +191,10 @@ JobEvent Jobs::finish(size_t job, Child& child) {
     event.status = WEXITSTATUS(state);
   } else {
     event.status = 128 + WTERMSIG(state);
-    event.error = std::string("ended by signal ") + strsignal(WTERMSIG(state));
+    event.error = WTERMSIG(state) == SIGKILL
+                      ? "ended by SIGKILL, which the system sends when memory runs out (fewer "
+                        "--jobs, then the same command again)"
+                      : std::string("ended by signal ") + strsignal(WTERMSIG(state));
   }
   return event;
 }

@@ -174,7 +174,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_wrong_arguments_are_named(name):
+def test_k4_wrong_arguments_are_named(name):
     call, error, message = WRONG[name]
     with pytest.raises(error, match=message.replace("?", r"\?")):
         call(torch.zeros(2, 4, 9, 8), torch.ones(2, 4, 1, 8))
@@ -187,7 +187,7 @@ def test_second_derivatives_are_refused_with_advice():
         dq.sum().backward()
 
 
-def test_gradgradcheck_in_double():
+def test_k7_gradgradcheck_in_double():
     q, k, v = tensors(1, 2, 3, 2, dtype=torch.float64)
     m = torch.rand(1, 2, 1, 2, dtype=torch.float64, requires_grad=True)
     call = lambda *t: elliptical.attention(*t, is_causal=True)  # noqa: E731

@@ -23,7 +23,7 @@ class AttackConformance : public ::testing::TestWithParam<std::string> {
   const std::unique_ptr<Attack> attack_ = make_attack(cheap_options(GetParam()));
 };
 
-TEST_P(AttackConformance, StaysInBallAndBoxWithoutTolerance) {
+TEST_P(AttackConformance, A1StaysInBallAndBoxWithoutTolerance) {
   const Labelled data = generated_pictures(30);
   for (const double eps : {1e-9, 1.0 / 255, kEps, 0.7}) {
     const at::Tensor x = attacked(data, pixel_threat(eps));
@@ -43,7 +43,7 @@ TEST_P(AttackConformance, DoesHarm) {
   EXPECT_LT(robust, num_correct(net_, data.x, data.y));
 }
 
-TEST_P(AttackConformance, NoEpsGivesTheInputBitForBit) {
+TEST_P(AttackConformance, A1NoEpsGivesTheInputBitForBit) {
   const Labelled data = generated_pictures(8);
   data.x.flatten()[3] = -0.0;
   const at::Tensor x = attacked(data, pixel_threat(0));
@@ -203,7 +203,7 @@ class Cheater : public Attack {
   double factor_;
 };
 
-TEST(Attack, AFaultOfAnAttackIsNoticed) {
+TEST(Attack, A1AFaultOfAnAttackIsNoticed) {
   const LogitsFn net = trained_net();
   for (const double factor : {1.01, std::nan("")}) {
     const std::string message = test::error_message<c10::Error>(

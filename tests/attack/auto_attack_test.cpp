@@ -60,7 +60,7 @@ TEST(AutoAttack, AHealthyModelRaisesNoFlag) {
   EXPECT_EQ(findings.num_zero_gradients, 0);
 }
 
-TEST(AutoAttack, NoticesARandomisedModel) {
+TEST(AutoAttack, A2NoticesARandomisedModel) {
   const LogitsFn net = trained_net();
   int64_t pass = 0;
   const LogitsFn drawing = [&](const at::Tensor& x) {
@@ -69,7 +69,7 @@ TEST(AutoAttack, NoticesARandomisedModel) {
   EXPECT_TRUE(noticed_on(drawing, generated_pictures(10)).is_randomised);
 }
 
-TEST(AutoAttack, NoticesProbabilities) {
+TEST(AutoAttack, A2NoticesProbabilities) {
   const LogitsFn net = trained_net();
   const LogitsFn softmax = [&](const at::Tensor& x) { return net(x).softmax(1); };
   EXPECT_TRUE(noticed_on(softmax, generated_pictures(10)).looks_like_probabilities);
@@ -94,7 +94,7 @@ TEST(AutoAttack, NoticesFewClasses) {
 
 /// A model that rounds its input away from attacks: gradients are 0 almost everywhere, and only
 /// square, which does without them, breaks it.
-TEST(AutoAttack, NoticesMaskedGradients) {
+TEST(AutoAttack, A2NoticesMaskedGradients) {
   const LogitsFn net = trained_net();
   const LogitsFn masked = [&](const at::Tensor& x) {
     return net((x * 64).round().detach() / 64 + 0 * x);

@@ -44,7 +44,7 @@ class CheckpointFolderTest : public testing::Test {
   std::vector<std::string> notices_;
 };
 
-TEST_F(CheckpointFolderTest, TheNewestThatIsWhole) {
+TEST_F(CheckpointFolderTest, C6TheNewestThatIsWhole) {
   EXPECT_EQ(newest(), std::nullopt);
   for (const int64_t step : {2, 10, 9}) add(step);
   EXPECT_EQ(checkpoint_steps(folder_.path()), (std::vector<int64_t>{2, 9, 10}));

@@ -75,7 +75,7 @@ TEST(Safetensors, ReadsAHeader) {
   EXPECT_TRUE(parse(file_of("{}", 0)).tensors.empty());
 }
 
-TEST(SafetensorsS1, HeaderLength) {
+TEST(SafetensorsHeader, S1HeaderLength) {
   EXPECT_EQ(error_of(""), "f: must start with 8 bytes of header length, has 0 bytes (offset 0)");
   EXPECT_EQ(error_of("1234567"),
             "f: must start with 8 bytes of header length, has 7 bytes (offset 0)");
@@ -91,7 +91,7 @@ TEST(SafetensorsS1, HeaderLength) {
   }
 }
 
-TEST(SafetensorsS1, NotJson) {
+TEST(SafetensorsHeader, S1NotJson) {
   EXPECT_EQ(header_error("[]"), "f: header must start with { (offset 8)");
   EXPECT_EQ(header_error(" {}"), "f: header must start with { (offset 8)");
   EXPECT_EQ(header_error("<html>"), "f: header must start with { (offset 8)");
@@ -112,7 +112,7 @@ TEST(SafetensorsS1, NotJson) {
             "f: comma before the end (offset 60)");
 }
 
-TEST(SafetensorsS1, DeepNesting) {
+TEST(SafetensorsHeader, S1DeepNesting) {
   EXPECT_EQ(header_error("{\"a\":" + std::string(1'000'000, '[')), "f: expected { (offset 13)");
   std::string objects;
   for (int i = 0; i < 100'000; ++i) objects += "{\"a\":";
@@ -120,7 +120,7 @@ TEST(SafetensorsS1, DeepNesting) {
   EXPECT_EQ(header_error("{\"__metadata__\":" + objects), "f: expected \" (offset 29)");
 }
 
-TEST(SafetensorsS1, DuplicateKeys) {
+TEST(SafetensorsHeader, S1DuplicateKeys) {
   EXPECT_EQ(header_error("{" + entry("a", "1", 0, 1) + "," + entry("a", "1", 1, 2) + "}", 2),
             "f: tensor \"a\" comes twice");
   EXPECT_EQ(header_error("{\"__metadata__\":{},\"__metadata__\":{}}"),
@@ -131,7 +131,7 @@ TEST(SafetensorsS1, DuplicateKeys) {
             "f: dtype comes twice in tensor \"a\" (offset 35)");
 }
 
-TEST(SafetensorsS1, Fields) {
+TEST(SafetensorsHeader, S1Fields) {
   const std::string must = "f: tensor \"a\" must have dtype, shape and data_offsets (offset 13)";
   EXPECT_EQ(entry_error(""), must);
   EXPECT_EQ(entry_error("\"dtype\":\"U8\",\"shape\":[]"), must);
@@ -150,7 +150,7 @@ TEST(SafetensorsS1, Fields) {
   EXPECT_EQ(header_error("{\"__metadata__\":null}"), "f: expected { (offset 24)");
 }
 
-TEST(SafetensorsS1, Numbers) {
+TEST(SafetensorsHeader, S1Numbers) {
   for (const char* number : {"-1", "1.5", "1e3", "1E3", "01", "+1", "", "\"1\"", "true", "[1]"}) {
     const std::string fields = std::string("\"shape\":[") + number + "x]";
     EXPECT_NE(entry_error(fields), "no error") << number;
@@ -167,7 +167,7 @@ TEST(SafetensorsS1, Numbers) {
             "f: at most 64 dimensions are allowed (offset 151)");
 }
 
-TEST(SafetensorsS1, Sizes) {
+TEST(SafetensorsHeader, S1Sizes) {
   const auto error = [](const std::string& entries, size_t data_bytes) {
     return header_error("{" + entries + "}", data_bytes);
   };
@@ -191,7 +191,7 @@ TEST(SafetensorsS1, Sizes) {
   EXPECT_EQ(header_error("{}", 1), "f: tensors must cover all 1 bytes of data, cover 0");
 }
 
-TEST(SafetensorsS1, EmptyTensorsMayShareABorderButNotLieInside) {
+TEST(SafetensorsHeader, S1EmptyTensorsMayShareABorderButNotLieInside) {
   const std::string data = entry("a", "4", 0, 4);
   EXPECT_EQ(
       header_error("{" + data + "," + entry("b", "0", 4, 4) + "," + entry("c", "0", 4, 4) + "}", 4),
@@ -203,7 +203,7 @@ TEST(SafetensorsS1, EmptyTensorsMayShareABorderButNotLieInside) {
             "f: tensor \"b\" leaves a gap before it (offset 9 of the data)");
 }
 
-TEST(SafetensorsS1, ProductOfTheShapeOverflows) {
+TEST(SafetensorsHeader, S1ProductOfTheShapeOverflows) {
   const std::string too_large = "f: shape of tensor \"a\" is too large (offset 13)";
   // The published proof against another reader: the product is 4 modulo 2^64.
   EXPECT_EQ(header_error("{" + entry("a", "4194305,4194305,211106198978564", 0, 4) + "}", 4),
@@ -216,7 +216,7 @@ TEST(SafetensorsS1, ProductOfTheShapeOverflows) {
   EXPECT_EQ(header_error("{" + entry("a", "9223372036854775807", 0, 8, "F64") + "}", 8), too_large);
 }
 
-TEST(SafetensorsS1, AMillionTensors) {
+TEST(SafetensorsHeader, S1AMillionTensors) {
   // Names are compared when all are read, and so many are not.
   const std::string tensor = entry("t", "0", 0, 0);
   std::string header = "{" + tensor;
@@ -224,14 +224,14 @@ TEST(SafetensorsS1, AMillionTensors) {
   EXPECT_EQ(header_error(header + "}").substr(0, 38), "f: at most 100000 tensors are allowed ");
 }
 
-TEST(SafetensorsS1, AMillionEntriesOfMetadata) {
+TEST(SafetensorsHeader, S1AMillionEntriesOfMetadata) {
   std::string header = R"({"__metadata__":{"0":"")";
   for (int i = 1; i < 1'000'000; ++i) header += ",\"" + std::to_string(i) + "\":\"\"";
   EXPECT_EQ(header_error(header + "}}").substr(0, 48),
             "f: at most 10000 entries of metadata are allowed");
 }
 
-TEST(SafetensorsS1, Names) {
+TEST(SafetensorsHeader, S1Names) {
   // A name is a name, not a path: slashes and dots are harmless and stay.
   for (const std::string name : {"a/b", "../../etc/passwd", "..", "\xC3\xA9"}) {
     const SafetensorsHeader header = parse(file_of("{" + entry(name, "1", 0, 1) + "}", 1));

@@ -1,7 +1,9 @@
 """Runs of the smallest language model, for the tests that stop, kill and damage them."""
 
 import json
+import os
 import shutil
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -36,6 +38,18 @@ def train_command(run, **changes):
 
 def resume_command(run):
     return [PROGRAM, "resume", run, "--threads", "1"]
+
+
+def without_privileges(command):
+    """The command of a user who must obey permissions, which root need not."""
+    if os.geteuid() != 0:
+        return command
+    return ["setpriv", "--bounding-set", "-dac_override,-dac_read_search", *command]
+
+
+def heed_interrupts():
+    """For `preexec_fn`: a shell that starts tests in the background has SIGINT ignored, by all that they start."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def call(command, **options):

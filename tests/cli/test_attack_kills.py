@@ -69,17 +69,17 @@ def kill_at_random(trained, folder, num_pictures, num_kills):
     assert len(digests) == len(set(digests)) == num_pictures, "a finished batch is not attacked again"
 
 
-def test_killed_attacks_end_as_if_they_had_not_been(trained, tmp_path):
+def test_a3_killed_attacks_end_as_if_they_had_not_been(trained, tmp_path):
     kill_at_random(trained, tmp_path, num_pictures=20, num_kills=2)
 
 
 @pytest.mark.slow
-def test_many_kills(trained, tmp_path):
+def test_a3_many_kills(trained, tmp_path):
     kill_at_random(trained, tmp_path, num_pictures=400, num_kills=50)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_signals_end_it_between_two_passes(trained, tmp_path, number):
+def test_a3_c9_signals_end_it_between_two_passes(trained, tmp_path, number):
     run = copy_run(trained, tmp_path / "run")
     process = start(run, 400)
     wait_until(lambda: num_finished(run) >= 1, process, "the first batch")
@@ -91,7 +91,7 @@ def test_signals_end_it_between_two_passes(trained, tmp_path, number):
     assert not attack_records(run)
 
 
-def test_a_line_that_was_half_written_is_done_again(trained, tmp_path):
+def test_a3_a_line_that_was_half_written_is_done_again(trained, tmp_path):
     whole = copy_run(trained, tmp_path / "whole" / "run")
     expected = results(check(command(whole, 8)).stdout)
     run = copy_run(trained, tmp_path / "cut" / "run")

@@ -1,9 +1,12 @@
 """`elliptical compare`: runs are planned, trained, measured once, and told apart or not."""
 
 import json
+import os
 import random
+import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -139,7 +142,7 @@ def test_two_jobs_give_the_same_table(whole, tmp_path):
     assert table_of(check(command).stdout) == table_of(result.stdout)
 
 
-def test_killed_twice_and_repeated_gives_the_same_table(whole, tmp_path):
+def test_p1_killed_twice_and_repeated_gives_the_same_table(whole, tmp_path):
     _, result = whole
     folder = tmp_path / "runs"
     random_numbers = random.Random(3)
@@ -176,7 +179,7 @@ def test_interrupted_saves_and_says_how_to_go_on(whole, tmp_path):
     assert table_of(check(compare_command(folder, "--format", "json")).stdout) == table_of(result.stdout)
 
 
-def test_a_run_that_fails_does_not_stop_the_others(tmp_path):
+def test_p1_a_run_that_fails_does_not_stop_the_others(tmp_path):
     folder = tmp_path / "runs"
     run = folder / "elliptical-seed-1"
     check(compare_command(folder, "--format", "json", seeds=1))
@@ -194,7 +197,32 @@ def test_a_run_that_fails_does_not_stop_the_others(tmp_path):
     assert "elliptical-seed-1: must be finished" in result.stdout
 
 
-def test_another_configuration_is_refused(whole):
+def children(process):
+    """Processes that a process has started and that still run."""
+    try:
+        return [int(word) for word in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
+    except FileNotFoundError:
+        return []
+
+
+def test_p1_m2_a_killed_child_is_named_and_the_others_go_on(whole, tmp_path):
+    """As the OOM killer does it: one of two that run at once gets SIGKILL."""
+    _, result = whole
+    folder = tmp_path / "runs"
+    process = subprocess.Popen(compare_command(folder, "--jobs", "2"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while process.poll() is None and not (len(children(process)) == 2 and list(folder.glob("*/config.toml"))):
+        time.sleep(0.001)
+    os.kill(children(process)[0], signal.SIGKILL)
+    _, errors = process.communicate(timeout=300)
+    assert process.returncode == 1
+    failed = [line for line in errors.splitlines() if ": failed: " in line]
+    assert len([line for line in failed if "ended by SIGKILL, which the system sends when memory runs out (fewer --jobs" in line]) == 1, errors
+    assert len([line for line in errors.splitlines() if ": done in " in line]) >= 1, errors
+    again = check(compare_command(folder, "--format", "json"))
+    assert table_of(again.stdout) == table_of(result.stdout)
+
+
+def test_p1_c11_another_configuration_is_refused(whole):
     folder, _ = whole
     before = state(folder)
     result = call(compare_command(folder, train__steps=5))

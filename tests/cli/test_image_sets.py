@@ -215,13 +215,13 @@ def own_folder(tmp_path):
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_every_kind_of_picture_is_read(ten_classes, own_folder, name):
+def test_d1_every_kind_of_picture_is_read(ten_classes, own_folder, name):
     shutil.copy(PICTURES / name, own_folder / "val" / "class-3" / name)
     assert measured(ten_classes, "--set", f"data={own_folder}")["accuracy"]["count"] == 21
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_bad_pictures_fail_with_their_path_or_are_replaced(ten_classes, own_folder, tmp_path, name):
+def test_d1_bad_pictures_fail_with_their_path_or_are_replaced(ten_classes, own_folder, tmp_path, name):
     contents, message = BAD[name]
     path = own_folder / "val" / "class-3" / name
     path.write_bytes(contents())
@@ -235,7 +235,7 @@ def test_bad_pictures_fail_with_their_path_or_are_replaced(ten_classes, own_fold
     assert measured(tmp_path / "patient")["accuracy"]["count"] == 21
 
 
-def test_attacks_of_changed_pictures_begin_again(ten_classes, own_folder):
+def test_d5_attacks_of_changed_pictures_begin_again(ten_classes, own_folder):
     command = attack_command(ten_classes, "--attack", "fgsm", "--eps", "1/255", "--eval-set", f"data={own_folder}")
     lines = []
     for colour in (None, None, (9, 99, 199)):
@@ -303,7 +303,7 @@ def test_finished_batches_serve_more_pictures_of_the_same_kind(three_classes):
     assert finished[2] - finished[1] == 12, "all pictures are read in their own order"
 
 
-def test_empty_class_and_label_out_of_range(ten_classes, own_folder, tmp_path):
+def test_d4_empty_class_and_label_out_of_range(ten_classes, own_folder, tmp_path):
     shutil.rmtree(own_folder / "val" / "class-9")
     (own_folder / "val" / "class-9").mkdir()
     line = last_line(call([PROGRAM, "eval", ten_classes, "--set", f"data={own_folder}"]), 1)

@@ -1,4 +1,4 @@
-"""Runs that are killed, or whose disk fails, lose nothing. Fault IDs: C1 to C5.
+"""Runs that are killed, or whose disk fails, lose nothing. Fault IDs: C1 to C5, C9.
 
 strace injects the faults: a signal or an error at the N-th system call that touches the run's files.
 """
@@ -17,6 +17,7 @@ from runs import (
     call,
     check,
     copy_run,
+    heed_interrupts,
     losses,
     num_logged,
     records,
@@ -25,8 +26,10 @@ from runs import (
     train_command,
     weights,
 )
+from small_disk import fill, small_disk
 
 NUM_STEPS = 12
+CHECKPOINT_FILES = ["model.safetensors", "optimizer.safetensors", "state.json"]
 
 
 def strace_works():
@@ -104,7 +107,7 @@ def watched(run):
     checkpoints = run / "checkpoints"
     new, old = checkpoints / f"step-{NUM_STEPS}", checkpoints / f"step-{NUM_STEPS - 4}"
     incomplete = checkpoints / f"{new.name}.incomplete"
-    files = ["model.safetensors", "optimizer.safetensors", "state.json"]
+    files = CHECKPOINT_FILES
     removed = checkpoints / f"{old.name}.incomplete"
     paths = [checkpoints, new, incomplete, *(incomplete / name for name in files), old, removed]
     paths += [*(removed / name for name in files), *(old / name for name in files)]
@@ -199,16 +202,82 @@ def test_c3_interrupted_writes_are_continued(before_save, whole, tmp_path):
     expect_same(run, whole)
 
 
-def test_c3_files_that_may_not_grow(before_save, whole, tmp_path):
+def largest_file(run):
+    return max(path.stat().st_size for path in run.rglob("*") if path.is_file())
+
+
+# Shares of the largest file: from the first byte that is written to the last one but one.
+SHARES = [0, 0.001, 0.02, 0.2, 0.45, 0.6, 0.8, 0.999]
+
+
+@pytest.mark.parametrize("share", SHARES)
+def test_c3_files_that_may_not_grow(before_save, whole, tmp_path, share):
     run = copy_run(before_save, tmp_path / "limited")
+    size = int(share * largest_file(whole))
 
     def limit():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
     result = call(resume_command(run), preexec_fn=limit)
     assert result.returncode == 1, result.stderr
-    assert "model.safetensors" in result.stderr and "File too large" in result.stderr
+    line = result.stderr.splitlines()[-1]
+    assert line.startswith(f"elliptical: {run}/") and "File too large" in line, line
+    assert steps(run)[-1] == NUM_STEPS - 2
     check(resume_command(run))
+    expect_same(run, whole)
+
+
+@pytest.mark.parametrize("share", SHARES)
+def test_c3_a_disk_that_is_full(before_save, whole, tmp_path, share):
+    """A file system without a byte left, or with some: less than one checkpoint."""
+    checkpoint = sum(path.stat().st_size for path in (whole / "checkpoints" / f"step-{NUM_STEPS}").iterdir())
+    with small_disk(tmp_path / "disk", 8 * checkpoint) as is_mounted:
+        if not is_mounted:
+            pytest.skip("no file system can be mounted here")
+        run = copy_run(before_save, tmp_path / "disk" / "run")
+        fill(tmp_path / "disk", int(share * checkpoint))
+        result = call(resume_command(run))
+        assert result.returncode == 1, result.stderr
+        line = result.stderr.splitlines()[-1]
+        assert line.startswith(f"elliptical: {run}") and "No space left on device" in line, line
+        assert steps(run)[-1] == NUM_STEPS - 2 and not list(run.rglob("*.incomplete"))
+        (tmp_path / "disk" / "ballast").unlink()
+        check(resume_command(run))
+        expect_same(run, whole)
+
+
+@needs_strace
+@pytest.mark.parametrize(
+    "call_name, when, number, status",
+    [("mkdir", 1, "SIGTERM", 143), ("fsync", 2, "SIGTERM", 143), ("fsync", 2, "SIGINT", 130), ("rename", 1, "SIGTERM", 143)],
+)
+def test_c9_signals_in_a_save(whole, tmp_path, call_name, when, number, status):
+    """At the start, in the middle and at the end of the first save: it is finished, and the process ends after it."""
+    run = tmp_path / "run"
+    folder = run / "checkpoints" / "step-2.incomplete"
+    watch = [argument for path in (folder, *(folder / name for name in CHECKPOINT_FILES)) for argument in ("-P", str(path))]
+    inject = ["-e", f"trace={call_name}", "-e", f"inject={call_name}:signal={number}:when={when}"]
+    command = train_command(run, train__steps=NUM_STEPS, train__checkpoint_interval=2)
+    result = call(["strace", "-f", "-qq", "-o", tmp_path / "trace", *watch, *inject, *map(str, command)], preexec_fn=heed_interrupts)
+    assert result.returncode == status, result.stderr
+    assert f"stopped by {number} after step 2, saved" in result.stderr.splitlines()[-1]
+    assert steps(run) == [2]
+    check(resume_command(run))
+    expect_same(run, whole)
+
+
+def test_c9_a_signal_before_the_first_step_is_no_obstacle(whole, tmp_path):
+    """While libraries and data are read: it ends at once, and what it leaves is in nobody's way."""
+    run = tmp_path / "run"
+    command = train_command(run, train__steps=NUM_STEPS, train__checkpoint_interval=2)
+    for delay in (0.05, 0.15, 0.25, 0.35):
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(delay)
+        process.terminate()
+        assert process.wait(timeout=60) in (-15, 143)
+        if (run / "config.toml").exists():
+            break
+    check(resume_command(run) if (run / "config.toml").exists() else command)
     expect_same(run, whole)
 
 

@@ -246,7 +246,7 @@ def test_bench_training_names_a_peer_that_does_not_start(elliptical):
     assert result.returncode == 1 and "lm_training.py gave no answer" in result.stderr
 
 
-def test_unwritable_stdout_is_a_failure(elliptical, root):
+def test_r3_unwritable_stdout_is_a_failure(elliptical, root):
     program = root / "build" / "release" / "elliptical"
     with open("/dev/full", "w") as full:
         result = subprocess.run([program, "--version"], stdout=full, stderr=subprocess.PIPE, text=True)

@@ -29,7 +29,7 @@ def whole(tmp_path_factory):
     return run
 
 
-def test_killed_and_resumed_is_the_same_to_the_bit(whole, tmp_path):
+def test_c10_killed_and_resumed_is_the_same_to_the_bit(whole, tmp_path):
     run = tmp_path / "killed"
     command = train_command(run, train__steps=8, train__checkpoint_interval=2)
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

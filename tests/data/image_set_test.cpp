@@ -101,6 +101,15 @@ TEST(Cifar, S4DamagedFilesAreNamedWithTheirOffset) {
             folder.path().string() + "/batches.meta.txt: must have 10 names, has 9");
 }
 
+TEST(Cifar, D4ClassesOfOneNameAreRefused) {
+  const TemporaryFolder folder;
+  folder.write("batches.meta.txt", class_lines(9) + "\r\nclass 4\r\n");
+  folder.write("test_batch.bin", cifar_records(cifar_10(), 0, 10));
+  EXPECT_EQ(
+      error_message<DataError>([&] { open_cifar(cifar_10(), folder.path(), Split::kTest); }),
+      folder.path().string() + "/batches.meta.txt: must name each class once, names class 4 twice");
+}
+
 TEST(Cifar, RealFilesArePackedAndKnown) {
   const auto place = locate_data("cifar-10");
   if (!place) GTEST_SKIP() << "cifar-10 is not here (run: elliptical data get cifar-10)";
@@ -260,6 +269,15 @@ TEST_F(Folder, D4WhatIsMissingIsNamed) {
   fs::remove_all(folder.path() / "val" / "cat");
   EXPECT_EQ(open_error(Split::kValid),
             "ROOT/val: must have the classes of " + folder.path().string() + "/train, lacks cat");
+}
+
+TEST_F(Folder, D4ASplitThatIsThereTwiceIsRefused) {
+  for (const char* split : {"train", "val", "valid"}) add_split(split);
+  for (const Split split : {Split::kValid, Split::kTest}) {
+    EXPECT_EQ(open_error(split),
+              "ROOT: must hold each split once, has val and valid (take one of them away)");
+  }
+  EXPECT_EQ(open(Split::kTrain)->size(), 9);
 }
 
 TEST_F(Folder, D1BadPicturesFailWithTheirPathOrAreReplaced) {

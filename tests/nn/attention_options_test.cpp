@@ -213,7 +213,7 @@ TEST(AttentionOptions, PresetsAreStartingPoints) {
       ops::MetricEstimator::kMedian);
 }
 
-TEST(AttentionOptions, AnUnchangedLayerIsPlainAttention) {  // N1: 0 / 0 in the metric
+TEST(AttentionOptions, N1AnUnchangedLayerIsPlainAttention) {  // 0 / 0 in the metric
   Pass pass;
   pass.is_causal = true;
   const at::Tensor q = wave({1, 2, 5, 4}), k = wave({1, 2, 5, 4}, 0.3), v = wave({1, 2, 5, 4}, 0.9);

@@ -127,7 +127,7 @@ std::string refusal(const std::function<void()>& call) {
 
 class AttentionChecks : public ::testing::TestWithParam<WrongCall> {};
 
-TEST_P(AttentionChecks, NameTheArgument) {
+TEST_P(AttentionChecks, K4NameTheArgument) {
   Call call;
   GetParam().spoil(call);
   EXPECT_EQ(refusal([&] { ops::attention(call.q, call.k, call.v, call.metric, call.options); }),

@@ -65,7 +65,7 @@ TEST(AttentionDropout, DrawsAFreshSeedFromTheGenerator) {
   EXPECT_TRUE(by_default.equal(ops::attention(q, q, v, {}, options)));
 }
 
-TEST(AttentionDropout, BackwardUsesTheMaskOfForward) {
+TEST(AttentionDropout, K7BackwardUsesTheMaskOfForward) {
   // out = P v, so the gradient of sum(out) with respect to v is the column sums of P.
   const at::Tensor q = torch::zeros({2, 3, N, 4});
   const at::Tensor v = torch::eye(N).repeat({2, 3, 1, 1}).requires_grad_();

@@ -17,7 +17,7 @@ using support::AttentionData;
 
 class AttentionGradient : public ::testing::TestWithParam<AttentionCase> {};
 
-TEST_P(AttentionGradient, MatchesFiniteDifferences) {
+TEST_P(AttentionGradient, K7MatchesFiniteDifferences) {
   const AttentionData data = support::make_data(GetParam(), torch::kDouble);
   std::vector<at::Tensor> inputs{data.q, data.k, data.v};
   if (data.metric) inputs.push_back(*data.metric);

@@ -37,7 +37,7 @@ void expect_same(const AttentionRun& a, const AttentionRun& b) {
   }
 }
 
-TEST_P(Masking, NanInAKeyThatNoQuerySeesChangesNothing) {
+TEST_P(Masking, K1NanInAKeyThatNoQuerySeesChangesNothing) {
   AttentionData data = support::make_data({.name = "", .N = 4, .M = 6, .metric = {2, 2, 1, 3}});
   const at::Tensor mask = torch::ones({2, 1, 1, 6}, torch::kBool);
   mask.select(3, 2).fill_(false);
@@ -48,7 +48,7 @@ TEST_P(Masking, NanInAKeyThatNoQuerySeesChangesNothing) {
   expect_same(support::run(GetParam(), data), clean);
 }
 
-TEST_P(Masking, NanInPaddingChangesNothing) {
+TEST_P(Masking, K1NanInPaddingChangesNothing) {
   AttentionData data =
       support::make_data({.name = "", .metric = {2, 2, 5, 3}, .key_lengths = {3, 4}});
   const AttentionRun clean = support::run(GetParam(), data);
@@ -70,7 +70,7 @@ TEST_P(Masking, NanInTheFutureLeavesThePastAlone) {
   EXPECT_TRUE(out.narrow(2, kWhen, 5 - kWhen).isnan().all().item<bool>());
 }
 
-TEST_P(Masking, ARowThatSeesNothingIsZeroWithZeroGradient) {
+TEST_P(Masking, K1ARowThatSeesNothingIsZeroWithZeroGradient) {
   AttentionData data = support::make_data({.name = "", .metric = {2, 2, 5, 3}});
   const at::Tensor keep = torch::ones({2, 2, 5, 5}, torch::kBool);
   keep.select(2, 1).fill_(false);
@@ -125,7 +125,7 @@ TEST_P(Masking, TheFutureNeverMatters) {
   EXPECT_FALSE(before.narrow(2, 2, 2).equal(after.narrow(2, 2, 2)));
 }
 
-TEST_P(Masking, HugeLogitsStayFinite) {
+TEST_P(Masking, N2HugeLogitsStayFinite) {
   AttentionData data = support::make_data({.name = "", .metric = {2, 2, 1, 3}});
   data.options.scale = 1e4;
   const AttentionRun result = support::run(GetParam(), data);
@@ -168,7 +168,7 @@ TEST(AttentionIdentities, RowsGivenAsAnExpandedMetricHaveAGradientEach) {
 
 class AttentionLayout : public ::testing::TestWithParam<std::vector<int64_t>> {};
 
-TEST_P(AttentionLayout, DoesNotChangeTheResult) {
+TEST_P(AttentionLayout, K3DoesNotChangeTheResult) {
   AttentionData data = support::make_data({.name = "", .N = 7, .M = 7, .D = 9, .Dv = 9});
   const AttentionRun contiguous = support::run(ops::attention_with_lse, data);
   // The same numbers in memory of another order, with a gap after each row.

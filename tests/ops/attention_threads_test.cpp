@@ -21,7 +21,7 @@ class ThreadCount {
   int before_;
 };
 
-TEST(AttentionThreads, DoNotChangeABit) {
+TEST(AttentionThreads, K6DoNotChangeABit) {
   const ThreadCount restore;
   // A metric shared by all: its gradient is a sum over everything.
   const support::AttentionData data = support::make_data({.name = "",

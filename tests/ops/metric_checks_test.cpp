@@ -109,7 +109,7 @@ std::string refusal(const std::function<void()>& call) {
 
 class MetricChecks : public ::testing::TestWithParam<WrongCall> {};
 
-TEST_P(MetricChecks, NameTheArgument) {
+TEST_P(MetricChecks, K4NameTheArgument) {
   Call call;
   GetParam().spoil(call);
   EXPECT_EQ(refusal([&] { ops::metric(call.inputs, call.options); }), GetParam().message);

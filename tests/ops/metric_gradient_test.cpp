@@ -40,7 +40,7 @@ class MetricGradient : public ::testing::TestWithParam<GradientCase> {
   void SetUp() override { torch::manual_seed(3); }
 };
 
-TEST_P(MetricGradient, MatchesFiniteDifferences) {
+TEST_P(MetricGradient, K7MatchesFiniteDifferences) {
   const MetricOptions options{.estimator = GetParam().estimator,
                               .scope = GetParam().scope,
                               .scaling = GetParam().scaling,

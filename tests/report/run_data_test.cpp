@@ -131,7 +131,7 @@ TEST_F(RunDataTest, FoldersWithoutRuns) {
 }
 
 // A process may die, or a reader come, between any two bytes.
-TEST_F(RunDataTest, RecordsCutAtEveryByteGiveAllCompleteOnes) {
+TEST_F(RunDataTest, R2RecordsCutAtEveryByteGiveAllCompleteOnes) {
   add("run", {.swapped = 4.5, .blocks = {0.1, -0.1}});
   const std::string whole = folder_.read("run/records.jsonl");
   const std::vector<Record> all = read_runs({path()}).runs.at(0).records;

@@ -124,7 +124,7 @@ def test_pictures_on_a_phone_and_in_the_dark(pictures):
 
 
 @needs_chromium
-def test_hostile_labels_are_text(tmp_path):
+def test_r1_hostile_labels_are_text(tmp_path):
     hostile = {"count": 1, "attack": HOSTILE, "eps": 0.5, "profile": HOSTILE, "metric_gradient": HOSTILE, "source": "attack",
                "pictures_total": 1, "corruption_name": HOSTILE, "corruption_severity": 3, "data": "cifar-10", "split": "test",
                "step": made_runs.STEPS}

@@ -125,7 +125,7 @@ TEST_F(AttackEvaluation, OnlySoManyPictures) {
   EXPECT_EQ(task_.num_passes - passes, 5 * 3) << "clean, gradient, attacked";
 }
 
-TEST_F(AttackEvaluation, ASignalKeepsFinishedBatches) {
+TEST_F(AttackEvaluation, A3ASignalKeepsFinishedBatches) {
   const AttackWords words{.attacks = "pgd,fgsm", .eps = "4/255", .assignments = {"pgd.steps=5"}};
   const std::vector<Record> whole = attack(words);
   const int64_t passes_of_all = task_.num_passes;
@@ -156,7 +156,7 @@ TEST_F(AttackEvaluation, ASignalKeepsFinishedBatches) {
   EXPECT_EQ(task_.num_passes, before) << "all is known now";
 }
 
-TEST_F(AttackEvaluation, AFileCutAnywhereIsGoneOnFrom) {
+TEST_F(AttackEvaluation, A3AFileCutAnywhereIsGoneOnFrom) {
   const AttackWords words{
       .attacks = "auto-attack",
       .eps = "3/255",

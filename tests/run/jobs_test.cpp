@@ -59,7 +59,9 @@ TEST(Jobs, ErrorsKeepTextAndStatus) {
   EXPECT_EQ(last[2].status, 3);
   EXPECT_EQ(last[3].status, 143);
   EXPECT_EQ(last[4].status, 137);
-  EXPECT_EQ(last[4].error, "ended by signal Killed");
+  EXPECT_EQ(last[4].error,
+            "ended by SIGKILL, which the system sends when memory runs out (fewer --jobs, then the "
+            "same command again)");
 }
 
 TEST(Jobs, AreAskedToStop) {
@@ -96,7 +98,7 @@ TEST(Jobs, EndWithTheirOwner) {
   close(ends[0]);
 }
 
-TEST(Jobs, DieWithAKilledParent) {
+TEST(Jobs, P1DieWithAKilledParent) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
   const pid_t parent = fork();

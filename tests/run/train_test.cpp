@@ -5,6 +5,7 @@
 #include "elliptical/run/train.h"
 
 #include <torch/torch.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -64,7 +65,7 @@ TEST_F(TrainTest, LearnsAndRecords) {
   EXPECT_EQ(checkpoint_steps(paths("a").checkpoints()), (std::vector<int64_t>{200, 300}));
 }
 
-TEST_F(TrainTest, DeathAnywhereAndResumeGivesTheSameBits) {
+TEST_F(TrainTest, C1C10DeathAnywhereAndResumeGivesTheSameBits) {
   const RunOptions options = toy_run_options(10);
   start("whole", options);
   for (const std::string phase : {"train", "eval"}) {
@@ -599,6 +600,26 @@ TEST_F(TrainTest, M3FileHandlesStayFlat) {
   EXPECT_EQ(*std::min_element(counts.begin(), counts.end()),
             *std::max_element(counts.begin(), counts.end()));
   EXPECT_EQ(read_records(paths("a").log()).size(), 12);
+}
+
+TEST_F(TrainTest, M3MemoryStaysFlat) {
+  const auto resident_bytes = [] {
+    std::ifstream file("/proc/self/statm");
+    int64_t size = 0, resident = 0;
+    file >> size >> resident;
+    return resident * sysconf(_SC_PAGESIZE);
+  };
+  RunOptions options = toy_run_options(4000);
+  options.train.checkpoint_interval = 100;
+  options.train.eval_interval = 100;
+  options.train.log_interval = 100;
+  std::vector<int64_t> sizes;
+  toy_hook = [&](const std::string& where, int64_t step) {
+    if (where == "train" && step >= 1000 && step % 100 == 50) sizes.push_back(resident_bytes());
+  };
+  start("a", options);
+  // 300 bytes a step, a tensor without its numbers, would be a megabyte.
+  EXPECT_LT(*std::max_element(sizes.begin(), sizes.end()) - sizes.front(), 1 << 20);
 }
 
 }  // namespace

@@ -28,8 +28,12 @@ std::vector<std::string> read_class_names(const CifarFormat& format, const fs::p
     const size_t end = std::min(text.find('\n', start), text.size());
     std::string line = text.substr(start, end - start);
     if (!line.empty() && line.back() == '\r') line.pop_back();
-    if (!line.empty()) names.push_back(line);
     start = end + 1;
+    if (line.empty()) continue;
+    if (std::find(names.begin(), names.end(), line) != names.end()) {
+      throw DataError(file.string() + ": must name each class once, names " + line + " twice");
+    }
+    names.push_back(line);
   }
   if (static_cast<int64_t>(names.size()) != format.num_classes) {
     throw DataError(file.string() + ": must have " + std::to_string(format.num_classes) +

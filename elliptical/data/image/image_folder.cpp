@@ -104,6 +104,11 @@ fs::path split_folder(const fs::path& folder, Split split) {
   std::vector<std::string> names = {"val", "valid"};
   if (split == Split::kTrain) names = {"train"};
   if (split == Split::kTest) names.insert(names.begin(), "test");
+  if (split != Split::kTrain && fs::is_directory(folder / "val") &&
+      fs::is_directory(folder / "valid")) {
+    throw DataError(folder.string() +
+                    ": must hold each split once, has val and valid (take one of them away)");
+  }
   if (const auto found = first_folder(folder, names)) return *found;
   throw DataError(folder.string() + ": must have a folder for the split " + to_string(split) +
                   " (" + join(names) + "), has none");
