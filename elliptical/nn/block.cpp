@@ -4,7 +4,7 @@
 #include <torch/torch.h>
 
 #include "elliptical/nn/dropout.h"
-#include "elliptical/ops/feedforward.h"
+#include "elliptical/ops/feed_forward.h"
 
 namespace elliptical::nn {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "elliptical/ops/feedforward.h"
+#include "elliptical/ops/feed_forward.h"
 
 namespace elliptical::nn {
 

@@ -4,7 +4,7 @@
 #include <torch/torch.h>
 
 #include "elliptical/nn/drop_path.h"
-#include "elliptical/ops/pre_norm.h"
+#include "elliptical/ops/gelu_feed_forward.h"
 
 namespace elliptical::nn {
 namespace {

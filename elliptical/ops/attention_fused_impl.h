@@ -9,7 +9,7 @@
 #include <optional>
 #include <tuple>
 
-#include "elliptical/ops/packed_impl.h"
+#include "elliptical/ops/flat_arguments_impl.h"
 
 namespace torch::autograd {
 struct AutogradContext;
@@ -98,9 +98,9 @@ FusedBackward fused_backward_autograd(const BackwardArgs& args);
 
 /// The same as kernels of the dispatcher.
 template <auto Kernel>
-using ForwardKernel = Packed<FusedForwardSignature, ForwardArgs, Kernel>;
+using ForwardKernel = FromFlat<FusedForwardSignature, ForwardArgs, Kernel>;
 template <auto Kernel>
-using BackwardKernel = Packed<FusedBackwardSignature, BackwardArgs, Kernel>;
+using BackwardKernel = FromFlat<FusedBackwardSignature, BackwardArgs, Kernel>;
 
 /// Keeps what the backward needs, and gives it back. The context is that of an autograd function
 /// with gradients that are not materialized.

@@ -9,7 +9,7 @@
 
 #include "elliptical/kernels/feedforward.h"
 #include "elliptical/ops/chunks_impl.h"
-#include "elliptical/ops/feedforward_impl.h"
+#include "elliptical/ops/feed_forward_impl.h"
 #include "elliptical/ops/fused_function_impl.h"
 #include "elliptical/ops/parallel_impl.h"
 

@@ -16,9 +16,9 @@
 namespace elliptical::ops {
 namespace {
 
-using AttentionKernel = Packed<AttentionSignature<AttentionResult>, AttentionArgs, attention_op>;
+using AttentionKernel = FromFlat<AttentionSignature<AttentionResult>, AttentionArgs, attention_op>;
 using ExplainKernel =
-    Packed<AttentionSignature<std::vector<std::string>>, AttentionArgs, explain_op>;
+    FromFlat<AttentionSignature<std::vector<std::string>>, AttentionArgs, explain_op>;
 
 }  // namespace
 

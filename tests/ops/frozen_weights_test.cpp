@@ -9,8 +9,8 @@
 
 #include <thread>
 
+#include "elliptical/ops/gelu_feed_forward.h"
 #include "elliptical/ops/linear.h"
-#include "elliptical/ops/pre_norm.h"
 
 namespace elliptical {
 namespace {

@@ -5,7 +5,7 @@
 #include <torch/torch.h>
 
 #include "elliptical/ops/adaptive_softmax.h"
-#include "elliptical/ops/feedforward.h"
+#include "elliptical/ops/feed_forward.h"
 #include "tests/support/gradcheck.h"
 
 namespace elliptical {

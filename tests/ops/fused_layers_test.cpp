@@ -8,7 +8,7 @@
 
 #include <functional>
 
-#include "elliptical/ops/feedforward.h"
+#include "elliptical/ops/feed_forward.h"
 #include "tests/kernels/targets.h"
 #include "tests/support/layer_cases.h"
 

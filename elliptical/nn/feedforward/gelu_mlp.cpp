@@ -3,7 +3,7 @@
 
 #include <torch/torch.h>
 
-#include "elliptical/ops/pre_norm.h"
+#include "elliptical/ops/gelu_feed_forward.h"
 
 namespace elliptical::nn {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The dispatcher knows flat lists of arguments, functions of ours take one struct. `Packed` is a
-// function of the flat list that makes the struct; `unpack` calls a function of the flat list with
+// The dispatcher knows flat lists of arguments, functions of ours take one struct. `FromFlat` is a
+// function of the flat list that makes the struct; `call_flat` calls a function of the flat list with
 // the fields, which a struct names once, in flat().
 #pragma once
 
@@ -11,15 +11,15 @@
 namespace elliptical::ops {
 
 template <class Signature, class Args, auto Function>
-struct Packed;
+struct FromFlat;
 
 template <class Result, class... Flat, class Args, auto Function>
-struct Packed<Result(Flat...), Args, Function> {
+struct FromFlat<Result(Flat...), Args, Function> {
   static Result call(Flat... flat) { return Function(Args{std::forward<Flat>(flat)...}); }
 };
 
 template <class Args, class Call>
-auto unpack(const Args& args, Call&& call) {
+auto call_flat(const Args& args, Call&& call) {
   return std::apply(std::forward<Call>(call), args.flat());
 }
 

@@ -14,19 +14,19 @@
 
 namespace elliptical::ops {
 
-struct PackedHeads {
-  at::Tensor all;      ///< (B, N, 3, H, D), for packed_attention alone
+struct QkvHeads {
+  at::Tensor all;      ///< (B, N, 3, H, D), for qkv_attention alone
   at::Tensor q, k, v;  ///< (B, H, N, D), differentiable like any views
 };
 
 /// Views of qkv (B, N, 3 H D): nothing is copied, and their gradients meet in one tensor.
-PackedHeads split_heads(const at::Tensor& qkv, int64_t num_heads);
+QkvHeads split_heads(const at::Tensor& qkv, int64_t num_heads);
 
 /// The same bits as attention(q, k, v, metric, options), forward and backward. With `num_queries`:
 /// of so many first queries, (B, H, num_queries, D).
-at::Tensor packed_attention(const PackedHeads& heads,
-                            const std::optional<at::Tensor>& metric = {},
-                            const AttentionOptions& options = {},
-                            std::optional<int64_t> num_queries = {});
+at::Tensor qkv_attention(const QkvHeads& heads,
+                         const std::optional<at::Tensor>& metric = {},
+                         const AttentionOptions& options = {},
+                         std::optional<int64_t> num_queries = {});
 
 }  // namespace elliptical::ops

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "elliptical/ops/packed_attention.h"
+#include "elliptical/ops/qkv_attention.h"
 
 #include <ATen/Functions.h>
 #include <ATen/core/LegacyTypeDispatch.h>
@@ -19,7 +19,7 @@ using torch::autograd::variable_list;
 constexpr int64_t kParts = 3;
 
 /// (B, N, 3 H D) -> (B, N, 3, H, D)
-at::Tensor unpacked(const at::Tensor& qkv, int64_t num_heads) {
+at::Tensor parts_of(const at::Tensor& qkv, int64_t num_heads) {
   return qkv.view(
       {qkv.size(0), qkv.size(1), kParts, num_heads, qkv.size(2) / (kParts * num_heads)});
 }
@@ -35,18 +35,18 @@ class SplitHeads : public torch::autograd::Function<SplitHeads> {
     ctx->set_materialize_grads(false);
     ctx->saved_data["shape"] = qkv.sizes();
     ctx->saved_data["num_heads"] = num_heads;
-    const at::Tensor all = unpacked(qkv, num_heads);
+    const at::Tensor all = parts_of(qkv, num_heads);
     return {all, part_of(all, 0), part_of(all, 1), part_of(all, 2)};
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& above) {
     refuse_second_derivative("split_heads");
     const auto shape = ctx->saved_data["shape"].toIntVector();
-    // The gradient of `all` comes from packed_attention, which made it for this place.
+    // The gradient of `all` comes from qkv_attention, which made it for this place.
     const bool is_there = above[0].defined();
     const at::Tensor d_all =
         is_there ? above[0]
-                 : unpacked(at::empty(shape, at::kFloat), ctx->saved_data["num_heads"].toInt());
+                 : parts_of(at::empty(shape, at::kFloat), ctx->saved_data["num_heads"].toInt());
     for (int64_t part = 0; part < kParts; ++part) {
       const at::Tensor& d_part = above[static_cast<size_t>(1 + part)];
       at::Tensor target = part_of(d_all, part);
@@ -60,7 +60,7 @@ class SplitHeads : public torch::autograd::Function<SplitHeads> {
   }
 };
 
-class PackedNode : public torch::autograd::Function<PackedNode> {
+class QkvNode : public torch::autograd::Function<QkvNode> {
  public:
   static at::Tensor forward(AutogradContext* ctx,
                             const at::Tensor& all,
@@ -108,7 +108,7 @@ class PackedNode : public torch::autograd::Function<PackedNode> {
 
 }  // namespace
 
-PackedHeads split_heads(const at::Tensor& qkv, int64_t num_heads) {
+QkvHeads split_heads(const at::Tensor& qkv, int64_t num_heads) {
   TORCH_CHECK_VALUE(qkv.dim() == 3 && num_heads > 0 && qkv.size(2) % (kParts * num_heads) == 0,
                     "split_heads: qkv must be (B, N, 3 H D) with H = ", num_heads, ", got ",
                     shape_text(qkv));
@@ -117,24 +117,23 @@ PackedHeads split_heads(const at::Tensor& qkv, int64_t num_heads) {
     const variable_list parts = SplitHeads::apply(rows, num_heads);
     return {parts[0], parts[1], parts[2], parts[3]};
   }
-  const at::Tensor all = unpacked(rows, num_heads);
+  const at::Tensor all = parts_of(rows, num_heads);
   return {all, part_of(all, 0), part_of(all, 1), part_of(all, 2)};
 }
 
-at::Tensor packed_attention(const PackedHeads& heads,
-                            const std::optional<at::Tensor>& metric,
-                            const AttentionOptions& options,
-                            std::optional<int64_t> num_queries) {
+at::Tensor qkv_attention(const QkvHeads& heads,
+                         const std::optional<at::Tensor>& metric,
+                         const AttentionOptions& options,
+                         std::optional<int64_t> num_queries) {
   const int64_t N = heads.q.size(2), kept = num_queries.value_or(N);
-  TORCH_CHECK_VALUE(kept >= 0 && kept <= N,
-                    "packed_attention: num_queries must be in [0, N] = [0, ", N, "], got ", kept);
+  TORCH_CHECK_VALUE(kept >= 0 && kept <= N, "qkv_attention: num_queries must be in [0, N] = [0, ",
+                    N, "], got ", kept);
   const at::Tensor q = heads.q.narrow(2, 0, kept);
   const AttentionArgs args = seeded_args(q, heads.k, heads.v, metric, options, /*need_lse=*/false);
   check_attention(args);
   if (!fused_applies(args)) return std::get<0>(attention_op(args));
-  return PackedNode::apply(heads.all, args.metric, args.attn_mask, args.key_lengths,
-                           args.dropout_seed, args.is_causal, args.scale_or_default(),
-                           args.dropout_p, kept);
+  return QkvNode::apply(heads.all, args.metric, args.attn_mask, args.key_lengths, args.dropout_seed,
+                        args.is_causal, args.scale_or_default(), args.dropout_p, kept);
 }
 
 }  // namespace elliptical::ops

@@ -9,8 +9,8 @@
 #include "elliptical/kernels/gelu_mlp.h"
 #include "elliptical/ops/chunks_impl.h"
 #include "elliptical/ops/fused_function_impl.h"
-#include "elliptical/ops/packed_weight_impl.h"
-#include "elliptical/ops/pre_norm_impl.h"
+#include "elliptical/ops/gelu_feed_forward_impl.h"
+#include "elliptical/ops/product_impl.h"
 #include "elliptical/ops/tensor_memory_impl.h"
 
 namespace elliptical::ops {

@@ -2,7 +2,7 @@
 //
 // The layers of a pre-norm block, linear ones among them, against their composite forms in double,
 // on every instruction set: values and gradients at many sizes, threads, chunks, NaN, messages.
-#include "elliptical/ops/pre_norm.h"
+#include "elliptical/ops/gelu_feed_forward.h"
 
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>

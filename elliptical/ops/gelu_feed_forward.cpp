@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-#include "elliptical/ops/pre_norm.h"
+#include "elliptical/ops/gelu_feed_forward.h"
 
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 
 #include <cmath>
 
-#include "elliptical/ops/feedforward_impl.h"
+#include "elliptical/ops/feed_forward_impl.h"
 #include "elliptical/ops/fused_function_impl.h"
-#include "elliptical/ops/packed_weight_impl.h"
-#include "elliptical/ops/pre_norm_impl.h"
+#include "elliptical/ops/gelu_feed_forward_impl.h"
+#include "elliptical/ops/product_impl.h"
 #include "elliptical/ops/shape_text_impl.h"
 
 namespace elliptical::ops {

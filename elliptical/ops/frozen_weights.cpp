@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "elliptical/ops/frozen_weights.h"
-#include "elliptical/ops/packed_weight_impl.h"
+#include "elliptical/ops/product_impl.h"
 
 namespace elliptical::ops {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "elliptical/ops/feedforward.h"
+#include "elliptical/ops/feed_forward.h"
 
-#include "elliptical/ops/feedforward_impl.h"
+#include "elliptical/ops/feed_forward_impl.h"
 #include "elliptical/ops/fused_function_impl.h"
 
 namespace elliptical::ops {

@@ -7,7 +7,7 @@
 #include <ATen/TensorOperators.h>
 
 #include "elliptical/kernels/dropout.h"
-#include "elliptical/ops/feedforward.h"
+#include "elliptical/ops/feed_forward.h"
 
 namespace elliptical::ops {
 namespace {

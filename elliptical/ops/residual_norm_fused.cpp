@@ -7,7 +7,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "elliptical/kernels/feedforward.h"
-#include "elliptical/ops/feedforward_impl.h"
+#include "elliptical/ops/feed_forward_impl.h"
 #include "elliptical/ops/fused_function_impl.h"
 #include "elliptical/ops/parallel_impl.h"
 #include "elliptical/ops/tensor_memory_impl.h"

@@ -5,7 +5,7 @@
 
 #include <initializer_list>
 
-#include "elliptical/ops/pre_norm.h"
+#include "elliptical/ops/gelu_feed_forward.h"
 
 namespace elliptical::ops {
 

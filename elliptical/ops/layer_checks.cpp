@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "elliptical/ops/feedforward_impl.h"
+#include "elliptical/ops/feed_forward_impl.h"
 #include "elliptical/ops/shape_text_impl.h"
 
 namespace elliptical::ops {

@@ -6,7 +6,7 @@
 
 #include <string_view>
 
-#include "elliptical/ops/feedforward.h"
+#include "elliptical/ops/feed_forward.h"
 
 namespace elliptical::ops {
 
