@@ -11,7 +11,7 @@
 //   embed                  y[t] = drop(scale * table[tokens[t]] + positions[t % N])
 //
 // Same bits for any number of threads; the same mask for any instruction set. The slow, obvious
-// versions are ops/feed_forward_composite.cpp.
+// versions are the composite forms in ops/.
 #pragma once
 
 #include <cstdint>

@@ -4,7 +4,7 @@
 #include <torch/torch.h>
 
 #include "elliptical/nn/dropout.h"
-#include "elliptical/ops/feed_forward.h"
+#include "elliptical/ops/residual_norm.h"
 
 namespace elliptical::nn {
 namespace {
@@ -14,7 +14,7 @@ at::Tensor add_and_norm(const at::Tensor& x,
                         const at::Tensor& residual,
                         const Norm& norm,
                         ops::ElementDropout dropout) {
-  return ops::residual_dropout_norm(x, bias, residual, norm.weight, norm.bias, norm.eps, dropout);
+  return ops::residual_dropout_norm(x, bias, residual, {norm.weight, norm.bias, norm.eps}, dropout);
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The dispatcher knows flat lists of arguments, functions of ours take one struct. `FromFlat` is a
-// function of the flat list that makes the struct; `call_flat` calls a function of the flat list with
-// the fields, which a struct names once, in flat().
+// function of the flat list that makes the struct; `call_flat` calls a function of the flat list
+// with the fields, which a struct names once, in flat().
 #pragma once
 
 #include <tuple>

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: MIT
+#include "elliptical/ops/frozen_weights.h"
+
+#include <ATen/Functions.h>
+
 #include <map>
 #include <memory>
 #include <tuple>
 
-#include "elliptical/ops/frozen_weights.h"
-#include "elliptical/ops/product_impl.h"
+#include "elliptical/kernels/product.h"
+#include "elliptical/ops/frozen_weights_impl.h"
+#include "elliptical/ops/parallel_impl.h"
 
 namespace elliptical::ops {
 namespace {

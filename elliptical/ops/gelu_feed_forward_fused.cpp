@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// The layers of pre_norm.h as autograd functions over the kernels, one node each. Arguments were
-// checked by the public functions.
+// The layer as one autograd node over the kernels of elliptical/kernels/gelu_mlp.h, and the half of
+// a block around it, which has no gradient. Arguments were checked by the public functions.
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "elliptical/kernels/gelu_mlp.h"
 #include "elliptical/ops/chunks_impl.h"
-#include "elliptical/ops/fused_function_impl.h"
+#include "elliptical/ops/fused_layer_impl.h"
 #include "elliptical/ops/gelu_feed_forward_impl.h"
 #include "elliptical/ops/product_impl.h"
 #include "elliptical/ops/tensor_memory_impl.h"
@@ -19,84 +19,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-kernels::RowFactors row_factors(const at::Tensor& factors, int64_t rows) {
-  if (!factors.defined() || factors.numel() == 0) return {};
-  return {read(factors), rows / factors.numel()};
-}
-
-class ResidualNorm : public torch::autograd::Function<ResidualNorm> {
- public:
-  static variable_list forward(AutogradContext* ctx,
-                               const at::Tensor& x,
-                               const at::Tensor& residual,
-                               const std::optional<at::Tensor>& factors,
-                               const at::Tensor& weight,
-                               const at::Tensor& norm_bias,
-                               double eps,
-                               bool need_gradient) {
-    const at::Tensor x_rows = x.contiguous(), r = residual.contiguous(), w = weight.contiguous(),
-                     nb = norm_bias.contiguous();
-    const at::Tensor f = factors ? factors->contiguous() : at::Tensor();
-    const kernels::Rows size = rows_of(x);
-    at::Tensor sum = at::empty_like(x_rows), normed = at::empty_like(x_rows), normalised, rstd;
-    if (need_gradient) {
-      normalised = at::empty_like(x_rows);
-      rstd = at::empty({size.rows}, x_rows.options());
-    }
-    kernels::residual_dropout_norm_forward(
-        size,
-        {.x = read(x_rows),
-         .residual = read(r),
-         .norm = {read(w), read(nb), eps},
-         .row_factors = row_factors(f, size.rows),
-         .sum = write(sum)},
-        write(normed), need_gradient ? write(normalised) : nullptr,
-        need_gradient ? write(rstd) : nullptr, torch_parallel_for);
-    ctx->save_for_backward({normalised, rstd, w, f});
-    ctx->set_materialize_grads(false);
-    return {sum, normed};
-  }
-
-  static variable_list backward(AutogradContext* ctx, const variable_list& above) {
-    refuse_second_derivative("residual_norm");
-    const variable_list saved = ctx->get_saved_variables();
-    const at::Tensor &normalised = saved[0], &rstd = saved[1], &w = saved[2], &f = saved[3];
-    const at::Tensor d_sum = above[0].defined() ? above[0].contiguous() : at::Tensor();
-    if (!above[1].defined()) {  // nobody used the norm
-      return {f.defined() ? d_sum * per_sample(f, d_sum) : d_sum, d_sum, {}, {}, {}, {}, {}};
-    }
-    const at::Tensor dy = above[1].contiguous();
-    const kernels::Rows size = rows_of(normalised);
-    const at::Tensor d_residual = at::empty_like(normalised);
-    // Without factors both gradients are the same tensor.
-    const at::Tensor dx = f.defined() ? at::empty_like(normalised) : d_residual;
-    constexpr size_t kWeight = 2, kNormBias = 3;  // positions among the tensors, without factors
-    const size_t more = f.defined() ? 1 : 0;
-    const bool is_frozen =
-        !ctx->needs_input_grad(kWeight + more) && !ctx->needs_input_grad(kNormBias + more);
-    at::Tensor d_weight, d_norm_bias;
-    if (!is_frozen) {
-      d_weight = at::empty_like(w);
-      d_norm_bias = at::empty_like(w);
-    }
-    kernels::residual_dropout_norm_backward(
-        size,
-        {.dy = read(dy),
-         .normalised = read(normalised),
-         .rstd = read(rstd),
-         .weight = read(w),
-         .row_factors = row_factors(f, size.rows),
-         .d_sum = d_sum.defined() ? read(d_sum) : nullptr,
-         .dx = f.defined() ? write(dx) : nullptr,
-         .d_residual = write(d_residual),
-         .d_weight = is_frozen ? nullptr : write(d_weight),
-         .d_norm_bias = is_frozen ? nullptr : write(d_norm_bias)},
-        torch_parallel_for);
-    return {dx, d_residual, {}, d_weight, d_norm_bias, {}, {}};
-  }
-};
-
-class GeluFeedForward : public torch::autograd::Function<GeluFeedForward> {
+class GeluFeedForwardNode : public torch::autograd::Function<GeluFeedForwardNode> {
  public:
   static at::Tensor forward(AutogradContext* ctx,
                             const at::Tensor& x,
@@ -189,34 +112,11 @@ class GeluFeedForward : public torch::autograd::Function<GeluFeedForward> {
 
 }  // namespace
 
-bool any_requires_grad(std::initializer_list<const at::Tensor*> tensors) {
-  if (!at::GradMode::is_enabled()) return false;
-  for (const at::Tensor* tensor : tensors) {
-    if (tensor->requires_grad()) return true;
-  }
-  return false;
-}
-
-NormedSum residual_norm_fused(const at::Tensor& x,
-                              const at::Tensor& residual,
-                              const std::optional<at::Tensor>& factors,
-                              const at::Tensor& weight,
-                              const at::Tensor& norm_bias,
-                              double eps) {
-  const variable_list out =
-      ResidualNorm::apply(x, residual, factors, weight, norm_bias, eps,
-                          any_requires_grad({&x, &residual, &weight, &norm_bias}));
-  return {out[0], out[1]};
-}
-
-at::Tensor gelu_feed_forward_fused(const at::Tensor& x,
-                                   const at::Tensor& up,
-                                   const at::Tensor& up_bias,
-                                   const at::Tensor& down,
-                                   const at::Tensor& down_bias) {
+at::Tensor gelu_feed_forward_fused(const at::Tensor& x, const GeluFeedForwardWeights& weights) {
+  const auto& [up, up_bias, down, down_bias] = weights;
   const bool of_weights = any_requires_grad({&up, &up_bias, &down, &down_bias});
-  return GeluFeedForward::apply(x, up, up_bias, down, down_bias,
-                                of_weights || any_requires_grad({&x}), !of_weights);
+  return GeluFeedForwardNode::apply(x, up, up_bias, down, down_bias,
+                                    of_weights || any_requires_grad({&x}), !of_weights);
 }
 
 NormedSum normed_feed_forward_fused(const at::Tensor& x,

@@ -9,7 +9,7 @@
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "elliptical/ops/fused_function_impl.h"
+#include "elliptical/ops/fused_layer_impl.h"
 #include "elliptical/ops/metric_impl.h"
 #include "elliptical/ops/transforms_impl.h"
 

@@ -7,15 +7,13 @@
 #include <ATen/Functions.h>
 
 #include "elliptical/kernels/product.h"
+#include "elliptical/ops/frozen_weights_impl.h"
 #include "elliptical/ops/parallel_impl.h"
 
 namespace elliptical::ops {
 
 /// Rows from which on packing pays.
 inline constexpr int64_t kFewestRows = 64;
-
-/// A weight (K, N) of any strides, packed.
-at::Tensor packed(const at::Tensor& matrix);
 
 /// a (T, K) b (K, N), contiguous; b is packed here. The bias may be undefined.
 inline at::Tensor row_product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& bias) {

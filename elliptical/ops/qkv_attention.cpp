@@ -7,7 +7,7 @@
 
 #include "elliptical/ops/attention_fused_impl.h"
 #include "elliptical/ops/attention_impl.h"
-#include "elliptical/ops/fused_function_impl.h"
+#include "elliptical/ops/fused_layer_impl.h"
 #include "elliptical/ops/shape_text_impl.h"
 
 namespace elliptical::ops {

@@ -44,33 +44,36 @@ std::vector<LayerCase> cases() {
   return {
       {"residual_norm",
        [](const Tensors& t) {
-         return joined(ops::residual_norm(t[0], t[1], {}, t[2], t[3], 1e-6));
+         return joined(ops::residual_norm(t[0], t[1], {}, {t[2], t[3], 1e-6}));
        },
        [](const Tensors& t) {
-         return joined(ops::residual_norm_composite(t[0], t[1], {}, t[2], t[3], 1e-6));
+         return joined(ops::residual_norm_composite(t[0], t[1], {}, {t[2], t[3], 1e-6}));
        },
        norm_inputs},
       {"residual_norm with factors",
        [](const Tensors& t) {
-         return joined(ops::residual_norm(t[0], t[1], some_factors(t[0]), t[2], t[3], 1e-6));
+         return joined(ops::residual_norm(t[0], t[1], some_factors(t[0]), {t[2], t[3], 1e-6}));
        },
        [](const Tensors& t) {
          return joined(
-             ops::residual_norm_composite(t[0], t[1], some_factors(t[0]), t[2], t[3], 1e-6));
+             ops::residual_norm_composite(t[0], t[1], some_factors(t[0]), {t[2], t[3], 1e-6}));
        },
        norm_inputs},
       {"residual_norm, sum unused",
-       [](const Tensors& t) { return ops::residual_norm(t[0], t[1], {}, t[2], t[3], 1e-6).normed; },
        [](const Tensors& t) {
-         return ops::residual_norm_composite(t[0], t[1], {}, t[2], t[3], 1e-6).normed;
+         return ops::residual_norm(t[0], t[1], {}, {t[2], t[3], 1e-6}).normed;
+       },
+       [](const Tensors& t) {
+         return ops::residual_norm_composite(t[0], t[1], {}, {t[2], t[3], 1e-6}).normed;
        },
        norm_inputs},
       {"residual_norm, norm unused",
        [](const Tensors& t) {
-         return ops::residual_norm(t[0], t[1], some_factors(t[0]), t[2], t[3], 1e-6).sum;
+         return ops::residual_norm(t[0], t[1], some_factors(t[0]), {t[2], t[3], 1e-6}).sum;
        },
        [](const Tensors& t) {
-         return ops::residual_norm_composite(t[0], t[1], some_factors(t[0]), t[2], t[3], 1e-6).sum;
+         return ops::residual_norm_composite(t[0], t[1], some_factors(t[0]), {t[2], t[3], 1e-6})
+             .sum;
        },
        norm_inputs},
       {"linear", [](const Tensors& t) { return ops::linear(t[0], t[1], t[2]); },
@@ -79,15 +82,16 @@ std::vector<LayerCase> cases() {
          return Tensors{rows(samples, C), torch::randn({3 * C + 1, C}), torch::randn({3 * C + 1})};
        }},
       {"gelu_feed_forward",
-       [](const Tensors& t) { return ops::gelu_feed_forward(t[0], t[1], t[2], t[3], t[4]); },
+       [](const Tensors& t) { return ops::gelu_feed_forward(t[0], {t[1], t[2], t[3], t[4]}); },
        [](const Tensors& t) {
-         return ops::gelu_feed_forward_composite(t[0], t[1], t[2], t[3], t[4]);
+         return ops::gelu_feed_forward_composite(t[0], {t[1], t[2], t[3], t[4]});
        },
        [=](int64_t samples, int64_t C) {
          const int64_t F = 2 * C + 1;
          return Tensors{rows(samples, C), torch::randn({F, C}), torch::randn({F}),
                         torch::randn({C, F}), torch::randn({C})};
-       }}};
+       }},
+  };
 }
 
 /// Nothing, one, the lanes of every target +- 1, primes.
@@ -167,10 +171,10 @@ TEST(PreNorm, GeluIsExactEverywhere) {
   const at::Tensor expected = at::gelu(x.to(torch::kDouble));
   for (const std::string& target : targets_under_test()) {
     const ForcedTarget forced(target);
-    const at::Tensor error = (ops::gelu_feed_forward(x, one, zero, one, zero) - expected).abs();
+    const at::Tensor error = (ops::gelu_feed_forward(x, {one, zero, one, zero}) - expected).abs();
     EXPECT_LE((error / x.abs().clamp_min(1.0)).max().item<double>(), 2e-7) << target;
     const at::Tensor leaf = x.clone().requires_grad_();
-    ops::gelu_feed_forward(leaf, one, zero, one, zero).sum().backward();
+    ops::gelu_feed_forward(leaf, {one, zero, one, zero}).sum().backward();
     const at::Tensor exact = x.to(torch::kDouble).requires_grad_();
     at::gelu(exact).sum().backward();
     EXPECT_LE((leaf.grad() - exact.grad()).abs().max().item<double>(), 4e-7) << target;
@@ -211,13 +215,13 @@ TEST(PreNorm, TakesStridedInputs) {
   const at::Tensor x = torch::randn({30, 5, 8}).transpose(0, 1),
                    residual = torch::randn({5, 33, 8}).narrow(1, 1, 30),
                    row = torch::randn({16}).slice(0, 0, 16, 2);
-  EXPECT_TRUE(torch::allclose(joined(ops::residual_norm(x, residual, {}, row, row, 1e-6)),
-                              joined(ops::residual_norm_composite(x, residual, {}, row, row, 1e-6)),
-                              1e-4, 1e-5));
+  EXPECT_TRUE(torch::allclose(
+      joined(ops::residual_norm(x, residual, {}, {row, row, 1e-6})),
+      joined(ops::residual_norm_composite(x, residual, {}, {row, row, 1e-6})), 1e-4, 1e-5));
   const at::Tensor up = torch::randn({8, 6}).t(), down = torch::randn({6, 8}).t(),
                    up_bias = torch::randn({6});
-  EXPECT_TRUE(torch::allclose(ops::gelu_feed_forward(x, up, up_bias, down, row),
-                              ops::gelu_feed_forward_composite(x, up, up_bias, down, row), 1e-4,
+  EXPECT_TRUE(torch::allclose(ops::gelu_feed_forward(x, {up, up_bias, down, row}),
+                              ops::gelu_feed_forward_composite(x, {up, up_bias, down, row}), 1e-4,
                               1e-5));
   // Neither stride of the weights is 1.
   const at::Tensor weight = torch::randn({12, 16}).slice(0, 0, 12, 2).slice(1, 0, 16, 2);
@@ -272,20 +276,21 @@ std::string message(const std::function<void()>& call) {
 
 TEST(PreNorm, MessagesNameTheArgument) {
   const at::Tensor x = torch::zeros({2, 3}), row = torch::zeros({3}), long_row = torch::zeros({4});
-  EXPECT_EQ(message([&] { ops::residual_norm(x, x.t(), {}, row, row, 1e-6); }),
+  EXPECT_EQ(message([&] { ops::residual_norm(x, x.t(), {}, {row, row, 1e-6}); }),
             "residual_norm: residual must have x's shape (2, 3), got (3, 2)");
-  EXPECT_EQ(message([&] { ops::residual_norm(x, x, row, row, row, 1e-6); }),
+  EXPECT_EQ(message([&] { ops::residual_norm(x, x, row, {row, row, 1e-6}); }),
             "residual_norm: factors must be (B) = (2), got (3)");
-  EXPECT_EQ(
-      message([&] { ops::residual_norm(x, x, torch::ones({2}).requires_grad_(), row, row, 1e-6); }),
-      "residual_norm: factors must not require grad (they get no gradient)");
-  EXPECT_EQ(message([&] { ops::residual_norm(x, x, {}, long_row, row, 1e-6); }),
+  EXPECT_EQ(message([&] {
+              ops::residual_norm(x, x, torch::ones({2}).requires_grad_(), {row, row, 1e-6});
+            }),
+            "residual_norm: factors must not require grad (they get no gradient)");
+  EXPECT_EQ(message([&] { ops::residual_norm(x, x, {}, {long_row, row, 1e-6}); }),
             "residual_norm: weight must be (C) = (3), got (4)");
-  EXPECT_EQ(message([&] { ops::residual_norm(x, x, {}, row, row, -1.0); }),
+  EXPECT_EQ(message([&] { ops::residual_norm(x, x, {}, {row, row, -1.0}); }),
             "residual_norm: eps must be finite and >= 0, got -1");
-  EXPECT_EQ(message([&] { ops::gelu_feed_forward(x, x, torch::zeros({2}), x, row); }),
+  EXPECT_EQ(message([&] { ops::gelu_feed_forward(x, {x, torch::zeros({2}), x, row}); }),
             "gelu_feed_forward: down must be (C, F) = (3, 2), got (2, 3)");
-  EXPECT_EQ(message([&] { ops::gelu_feed_forward(x, x, torch::zeros({2}), x.t(), long_row); }),
+  EXPECT_EQ(message([&] { ops::gelu_feed_forward(x, {x, torch::zeros({2}), x.t(), long_row}); }),
             "gelu_feed_forward: down_bias must be (C) = (3), got (4)");
 }
 

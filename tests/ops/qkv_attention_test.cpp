@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Attention on heads that one product made against attention on the same heads apart: the same bits, forward and
-// backward, with every option, and with other readers of the heads beside it.
+// Attention on heads that one product made against attention on the same heads apart: the same
+// bits, forward and backward, with every option, and with other readers of the heads beside it.
 #include "elliptical/ops/qkv_attention.h"
 
 #include <gtest/gtest.h>

@@ -6,7 +6,7 @@
 
 #include "elliptical/nn/attention/attention.h"
 #include "elliptical/nn/norm.h"
-#include "elliptical/ops/gelu_feed_forward.h"
+#include "elliptical/ops/residual_norm.h"
 
 namespace elliptical::nn {
 

@@ -12,7 +12,7 @@ GeluMlp::GeluMlp(int64_t dim, int64_t hidden_dim)
       fc2_(register_module("fc2", std::make_shared<Linear>(hidden_dim, dim, true))) {}
 
 at::Tensor GeluMlp::forward(const at::Tensor& x, const AttentionContext&) {
-  return ops::gelu_feed_forward(x, fc1_->weight, fc1_->bias, fc2_->weight, fc2_->bias);
+  return ops::gelu_feed_forward(x, {fc1_->weight, fc1_->bias, fc2_->weight, fc2_->bias});
 }
 
 std::optional<ops::NormedSum> GeluMlp::forward_between(const at::Tensor& x,

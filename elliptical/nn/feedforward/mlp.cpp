@@ -14,7 +14,7 @@ Mlp::Mlp(int64_t dim, int64_t hidden_dim, double dropout)
       dropout_(dropout) {}
 
 at::Tensor Mlp::forward(const at::Tensor& x, const AttentionContext& context) const {
-  return ops::feed_forward(x, fc1_->weight, fc1_->bias, fc2_->weight,
+  return ops::feed_forward(x, {fc1_->weight, fc1_->bias, fc2_->weight},
                            element_dropout(context, dropout_, "feedforward dropout"));
 }
 

@@ -8,8 +8,8 @@
 #include <ATen/core/grad_mode.h>
 #include <c10/util/Exception.h>
 
-#include "elliptical/kernels/dropout.h"
-#include "elliptical/ops/dropout.h"
+#include <initializer_list>
+
 #include "elliptical/ops/transforms_impl.h"
 
 namespace elliptical::ops {
@@ -21,15 +21,20 @@ inline bool fused_layer_applies(const at::Tensor& x) {
          kernels_are_differentiable();
 }
 
+/// Whether a gradient of one of them can be asked for; absent tensors are undefined ones.
+inline bool any_requires_grad(std::initializer_list<const at::Tensor*> tensors) {
+  if (!at::GradMode::is_enabled()) return false;
+  for (const at::Tensor* tensor : tensors) {
+    if (tensor->defined() && tensor->requires_grad()) return true;
+  }
+  return false;
+}
+
 /// Called first in a backward: it computes values, not a graph of them.
 inline void refuse_second_derivative(const char* op) {
   TORCH_CHECK_NOT_IMPLEMENTED(!at::GradMode::is_enabled(), op,
                               ": the fused form has no second derivative (use ", op,
                               "_composite, or double precision)");
-}
-
-inline kernels::ElementDropout dropout_rule(ElementDropout dropout) {
-  return {dropout.p, static_cast<uint64_t>(dropout.seed)};
 }
 
 }  // namespace elliptical::ops
