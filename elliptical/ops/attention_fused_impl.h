@@ -22,8 +22,6 @@ using FusedForward = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
 /// (dq, dk, dv, d_metric); d_metric has no elements when it was not asked for
 using FusedBackward = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
 
-using OptionalTensor = std::optional<at::Tensor>;
-
 /// In the order of the schema, as in flat() and in the signature below.
 struct ForwardArgs {
   at::Tensor q, k, v;

@@ -5,10 +5,15 @@
 // with the fields, which a struct names once, in flat().
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
+#include <optional>
 #include <tuple>
 #include <utility>
 
 namespace elliptical::ops {
+
+using OptionalTensor = std::optional<at::Tensor>;
 
 template <class Signature, class Args, auto Function>
 struct FromFlat;
