@@ -69,9 +69,8 @@ void check_metric(const MetricInputs& inputs, const MetricOptions& options);
 
 /// `elliptical::_metric_difference`: the kernel of elliptical/kernels/metric.h; no gradient.
 struct MetricDifference {
-  const at::Tensor& v;
-  const at::Tensor& v_prev;
-  const OptionalTensor& lengths;
+  at::Tensor v, v_prev;
+  OptionalTensor lengths;
   bool prefix;
   MetricScaling scaling;
   double delta;

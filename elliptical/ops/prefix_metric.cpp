@@ -10,7 +10,6 @@
 #include "elliptical/ops/shape_text_impl.h"
 
 namespace elliptical::ops {
-
 namespace {
 
 /// (rows, next sum) from the sum so far, if any, over `count` tokens.
