@@ -81,9 +81,9 @@ bool MetricSource::has_one_row() const {
   return !options_.metric.estimator->reads_tokens() || scope_ == MetricScope::kSequence;
 }
 
-ops::MetricInputs MetricSource::inputs(MetricEstimator estimator,
-                                       const HeadMixer::Heads& heads,
-                                       const AttentionContext& context) const {
+ops::MetricInputs MetricSource::inputs_of(MetricEstimator estimator,
+                                          const HeadMixer::Heads& heads,
+                                          const AttentionContext& context) const {
   const bool at_keys =
       estimator->has(MetricOptionField::kPoints) && options_.metric.points == MetricPoints::kKeys;
   ops::MetricInputs inputs{.v = heads.v_new, .q = at_keys ? heads.k : heads.q, .k = heads.k};
@@ -127,7 +127,7 @@ at::Tensor MetricSource::of_sequence(const HeadMixer::Heads& heads,
   const MetricEstimator own = options_.metric.estimator,
                         estimator =
                             own->reads_tokens() ? context.metric_estimator.value_or(own) : own;
-  return ops::metric(inputs(estimator, heads, context), call_options(estimator, context));
+  return ops::metric(inputs_of(estimator, heads, context), call_options(estimator, context));
 }
 
 at::Tensor MetricSource::of_stream(const HeadMixer::Heads& heads,
@@ -140,7 +140,7 @@ at::Tensor MetricSource::of_stream(const HeadMixer::Heads& heads,
     if (!running.row.defined()) running.row = of_sequence(heads, context);
     return running.row;
   }
-  return ops::next_metric_rows(inputs(from.estimator, heads, context),
+  return ops::next_metric_rows(inputs_of(from.estimator, heads, context),
                                call_options(from.estimator, context), running.prefix);
 }
 

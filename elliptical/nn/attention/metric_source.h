@@ -82,9 +82,9 @@ class MetricSource {
 
  private:
   bool has_metric() const { return layer_ > 0; }
-  ops::MetricInputs inputs(ops::MetricEstimator estimator,
-                           const HeadMixer::Heads& heads,
-                           const AttentionContext& context) const;
+  ops::MetricInputs inputs_of(ops::MetricEstimator estimator,
+                              const HeadMixer::Heads& heads,
+                              const AttentionContext& context) const;
   ops::MetricOptions call_options(ops::MetricEstimator estimator,
                                   const AttentionContext& context) const;
   at::Tensor of_sequence(const HeadMixer::Heads& heads, const AttentionContext& context) const;
