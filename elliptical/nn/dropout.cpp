@@ -3,7 +3,7 @@
 
 #include <torch/torch.h>
 
-#include "elliptical/ops/feedforward.h"
+#include "elliptical/ops/dropout.h"
 
 namespace elliptical::nn {
 

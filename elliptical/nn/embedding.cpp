@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "elliptical/ops/feedforward.h"
+#include "elliptical/ops/embedding.h"
 
 namespace elliptical::nn {
 
@@ -16,7 +16,8 @@ at::Tensor TokenEmbedding::forward(const at::Tensor& tokens,
                                    const at::Tensor& positions,
                                    ops::ElementDropout dropout) const {
   const double scale = std::sqrt(static_cast<double>(weight.size(1)));
-  return ops::embed(weight, tokens, positions, scale, dropout, /*sparse_gradient=*/true);
+  return ops::embed(weight, tokens, positions,
+                    {.scale = scale, .dropout = dropout, .sparse_gradient = true});
 }
 
 }  // namespace elliptical::nn

@@ -4,7 +4,7 @@
 #include <torch/torch.h>
 
 #include "elliptical/nn/dropout.h"
-#include "elliptical/ops/feedforward.h"
+#include "elliptical/ops/residual_norm.h"
 
 namespace elliptical::nn {
 namespace {
@@ -15,7 +15,7 @@ at::Tensor add_and_norm(const at::Tensor& x,
                         const Norm& norm,
                         ops::ElementDropout dropout) {
   const auto given_bias = bias.defined() ? std::optional(bias) : std::nullopt;
-  return ops::residual_dropout_norm(x, given_bias, residual, norm.weight, norm.bias, norm.eps,
+  return ops::residual_dropout_norm(x, given_bias, residual, {norm.weight, norm.bias, norm.eps},
                                     dropout);
 }
 

@@ -4,7 +4,7 @@
 #include <torch/torch.h>
 
 #include "elliptical/nn/drop_path.h"
-#include "elliptical/ops/pre_norm.h"
+#include "elliptical/ops/residual_norm.h"
 
 namespace elliptical::nn {
 namespace {
@@ -20,7 +20,7 @@ ResidualStream add_and_norm(const at::Tensor& x,
     return {x + (factors ? scaled * factors->view({-1, 1, 1}) : scaled), at::Tensor()};
   }
   const auto [sum, normed] =
-      ops::residual_norm(scaled, x, factors, norm->weight, norm->bias, norm->eps);
+      ops::residual_norm(scaled, x, factors, {norm->weight, norm->bias, norm->eps});
   return {sum, normed};
 }
 

@@ -5,8 +5,8 @@
 #include <c10/util/Exception.h>
 
 #include "elliptical/ops/adaptive_softmax_impl.h"
-#include "elliptical/ops/feedforward_impl.h"
-#include "elliptical/ops/fused_function_impl.h"
+#include "elliptical/ops/fused_layer_impl.h"
+#include "elliptical/ops/layer_checks_impl.h"
 #include "elliptical/ops/shape_text_impl.h"
 
 namespace elliptical::ops {

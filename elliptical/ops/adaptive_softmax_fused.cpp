@@ -18,7 +18,7 @@
 
 #include "elliptical/kernels/softmax_block.h"
 #include "elliptical/ops/adaptive_softmax_impl.h"
-#include "elliptical/ops/fused_function_impl.h"
+#include "elliptical/ops/fused_layer_impl.h"
 #include "elliptical/ops/parallel_impl.h"
 #include "elliptical/ops/tensor_memory_impl.h"
 

@@ -41,7 +41,7 @@ AttentionResult call_attention(const AttentionArgs& args) {
   static const auto op = c10::Dispatcher::singleton()
                              .findSchemaOrThrow("elliptical::attention", "")
                              .typed<AttentionSignature<AttentionResult>>();
-  return unpack(args, [](const auto&... flat) { return op.call(flat...); });
+  return call_flat(args, [](const auto&... flat) { return op.call(flat...); });
 }
 
 }  // namespace

@@ -104,13 +104,13 @@ BackwardArgs kept_for_backward(AutogradContext* ctx,
 
 FusedForward fused_forward_autograd(const ForwardArgs& args) {
   const variable_list r =
-      unpack(args, [](const auto&... flat) { return ForwardNode::apply(flat...); });
+      call_flat(args, [](const auto&... flat) { return ForwardNode::apply(flat...); });
   return {r[0], r[1], r[2], r[3]};
 }
 
 FusedBackward fused_backward_autograd(const BackwardArgs& args) {
   const variable_list r =
-      unpack(args, [](const auto&... flat) { return BackwardNode::apply(flat...); });
+      call_flat(args, [](const auto&... flat) { return BackwardNode::apply(flat...); });
   return {r[0], r[1], r[2], r[3]};
 }
 

@@ -170,14 +170,14 @@ FusedForward call_fused_forward(const ForwardArgs& args) {
   static const auto op = c10::Dispatcher::singleton()
                              .findSchemaOrThrow("elliptical::_attention_forward", "")
                              .typed<FusedForwardSignature>();
-  return unpack(args, [](const auto&... flat) { return op.call(flat...); });
+  return call_flat(args, [](const auto&... flat) { return op.call(flat...); });
 }
 
 FusedBackward call_fused_backward(const BackwardArgs& args) {
   static const auto op = c10::Dispatcher::singleton()
                              .findSchemaOrThrow("elliptical::_attention_backward", "")
                              .typed<FusedBackwardSignature>();
-  return unpack(args, [](const auto&... flat) { return op.call(flat...); });
+  return call_flat(args, [](const auto&... flat) { return op.call(flat...); });
 }
 
 }  // namespace elliptical::ops

@@ -9,7 +9,7 @@
 #include <optional>
 #include <tuple>
 
-#include "elliptical/ops/packed_impl.h"
+#include "elliptical/ops/flat_arguments_impl.h"
 
 namespace torch::autograd {
 struct AutogradContext;
@@ -21,8 +21,6 @@ namespace elliptical::ops {
 using FusedForward = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
 /// (dq, dk, dv, d_metric); d_metric has no elements when it was not asked for
 using FusedBackward = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
-
-using OptionalTensor = std::optional<at::Tensor>;
 
 /// In the order of the schema, as in flat() and in the signature below.
 struct ForwardArgs {
@@ -98,9 +96,9 @@ FusedBackward fused_backward_autograd(const BackwardArgs& args);
 
 /// The same as kernels of the dispatcher.
 template <auto Kernel>
-using ForwardKernel = Packed<FusedForwardSignature, ForwardArgs, Kernel>;
+using ForwardKernel = FromFlat<FusedForwardSignature, ForwardArgs, Kernel>;
 template <auto Kernel>
-using BackwardKernel = Packed<FusedBackwardSignature, BackwardArgs, Kernel>;
+using BackwardKernel = FromFlat<FusedBackwardSignature, BackwardArgs, Kernel>;
 
 /// Keeps what the backward needs, and gives it back. The context is that of an autograd function
 /// with gradients that are not materialized.

@@ -10,7 +10,7 @@
 #include <tuple>
 
 #include "elliptical/ops/attention.h"
-#include "elliptical/ops/packed_impl.h"
+#include "elliptical/ops/flat_arguments_impl.h"
 
 namespace elliptical::ops {
 

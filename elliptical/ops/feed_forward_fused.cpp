@@ -3,15 +3,17 @@
 // The feed-forward layer as one autograd node. Rows are taken in chunks: the product that makes a
 // chunk of the hidden layer, what is done to its elements and the product that uses it follow each
 // other while the chunk is in the cache, forward and backward. Only the hidden layer itself is
-// kept.
+// kept. What is done to its elements is a node of its own, too, for those who bring the products.
 #include <ATen/Functions.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "elliptical/kernels/feedforward.h"
 #include "elliptical/ops/chunks_impl.h"
-#include "elliptical/ops/feedforward_impl.h"
-#include "elliptical/ops/fused_function_impl.h"
+#include "elliptical/ops/dropout_impl.h"
+#include "elliptical/ops/feed_forward_impl.h"
+#include "elliptical/ops/fused_layer_impl.h"
 #include "elliptical/ops/parallel_impl.h"
+#include "elliptical/ops/tensor_memory_impl.h"
 
 namespace elliptical::ops {
 namespace {
@@ -19,7 +21,30 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-class FeedForward : public torch::autograd::Function<FeedForward> {
+class BiasReluDropoutNode : public torch::autograd::Function<BiasReluDropoutNode> {
+ public:
+  static at::Tensor forward(
+      AutogradContext* ctx, const at::Tensor& x, const at::Tensor& bias, double p, int64_t seed) {
+    const at::Tensor x_rows = x.contiguous(), b = bias.contiguous();
+    at::Tensor y = at::empty_like(x_rows);
+    kernels::bias_relu_dropout_forward(rows_of(x), read(x_rows), read(b), dropout_rule({p, seed}),
+                                       write(y), torch_parallel_for);
+    ctx->save_for_backward({y});
+    keep_dropout(ctx, {p, seed});
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& above) {
+    refuse_second_derivative("bias_relu_dropout");
+    const at::Tensor y = ctx->get_saved_variables()[0], dy = above[0].contiguous();
+    const at::Tensor dx = at::empty_like(y), d_bias = at::empty({y.size(-1)}, y.options());
+    kernels::bias_relu_dropout_backward(rows_of(y), read(dy), read(y), kept_dropout(ctx), write(dx),
+                                        write(d_bias), torch_parallel_for);
+    return {dx, d_bias, {}, {}};
+  }
+};
+
+class FeedForwardNode : public torch::autograd::Function<FeedForwardNode> {
  public:
   static at::Tensor forward(AutogradContext* ctx,
                             const at::Tensor& x,
@@ -46,8 +71,7 @@ class FeedForward : public torch::autograd::Function<FeedForward> {
       at::mm_out(out, h, down.t());
     });
     if (need_gradient) ctx->save_for_backward({rows, up, down, hidden});
-    ctx->saved_data["p"] = p;
-    ctx->saved_data["seed"] = seed;
+    keep_dropout(ctx, {p, seed});
     ctx->saved_data["shape"] = x.sizes();
     return y.view(x.sizes());
   }
@@ -57,8 +81,7 @@ class FeedForward : public torch::autograd::Function<FeedForward> {
     const variable_list saved = ctx->get_saved_variables();
     const at::Tensor &x = saved[0], &up = saved[1], &down = saved[2], &hidden = saved[3];
     const int64_t T = x.size(0), C = x.size(1), F = up.size(0);
-    const kernels::ElementDropout rule =
-        dropout_rule({ctx->saved_data["p"].toDouble(), ctx->saved_data["seed"].toInt()});
+    const kernels::ElementDropout rule = kept_dropout(ctx);
     const at::Tensor dy = above[0].reshape({T, C});
     at::Tensor dx = at::empty({T, C}, x.options()), d_up = at::empty_like(up),
                d_down = at::empty_like(down), d_bias = at::zeros({F}, x.options());
@@ -87,15 +110,18 @@ class FeedForward : public torch::autograd::Function<FeedForward> {
 
 }  // namespace
 
+at::Tensor bias_relu_dropout_fused(const at::Tensor& x,
+                                   const at::Tensor& bias,
+                                   ElementDropout dropout) {
+  return BiasReluDropoutNode::apply(x, bias, dropout.p, dropout.seed);
+}
+
 at::Tensor feed_forward_fused(const at::Tensor& x,
-                              const at::Tensor& up,
-                              const at::Tensor& up_bias,
-                              const at::Tensor& down,
+                              const FeedForwardWeights& weights,
                               ElementDropout dropout) {
-  const bool need_gradient =
-      at::GradMode::is_enabled() &&
-      (x.requires_grad() || up.requires_grad() || up_bias.requires_grad() || down.requires_grad());
-  return FeedForward::apply(x, up, up_bias, down, dropout.p, dropout.seed, need_gradient);
+  const auto& [up, up_bias, down] = weights;
+  return FeedForwardNode::apply(x, up, up_bias, down, dropout.p, dropout.seed,
+                                any_requires_grad({&x, &up, &up_bias, &down}));
 }
 
 }  // namespace elliptical::ops

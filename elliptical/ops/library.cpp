@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Every op of the library in one place: `torch.ops.elliptical.*` in Python after
-// `torch.ops.load_library`. Public ops are made of other ops (CompositeImplicitAutograd), so
-// autograd, torch.compile, fake tensors and functional transforms need no code of ours; ops whose
-// name starts with an underscore are the leaves, with a kernel, a meta kernel and, if
-// differentiable, an autograd kernel each.
+// What the dispatcher knows of this room: `torch.ops.elliptical.*` in Python after
+// `torch.ops.load_library`. Layers, optimizer and losses are functions for C++ alone and not here.
+//
+// Ops that come with a function are made of other ops (CompositeImplicitAutograd), so autograd,
+// torch.compile, fake tensors and functional transforms need no code of ours: attention, metric and
+// three that the Python package calls for itself. Those without one are the leaves: a kernel, a
+// meta kernel and, where gradients pass through them, an autograd kernel each, registered below.
 #include <torch/library.h>
 
 #include "elliptical/ops/attention_fused_impl.h"
@@ -16,9 +18,10 @@
 namespace elliptical::ops {
 namespace {
 
-using AttentionKernel = Packed<AttentionSignature<AttentionResult>, AttentionArgs, attention_op>;
+using AttentionKernel = FromFlat<AttentionSignature<AttentionResult>, AttentionArgs, attention_op>;
+using MetricKernel = FromFlat<MetricSignature, MetricArgs, metric_op>;
 using ExplainKernel =
-    Packed<AttentionSignature<std::vector<std::string>>, AttentionArgs, explain_op>;
+    FromFlat<AttentionSignature<std::vector<std::string>>, AttentionArgs, explain_op>;
 
 }  // namespace
 
@@ -44,7 +47,8 @@ TORCH_LIBRARY(elliptical, m) {
       "float attenuation=0.5, float? step=None, bool is_causal=False, float? scale=None, "
       "int query_stride=16, float low=0.0, int seed=0, float value=1.0, "
       "Generator? generator=None) -> Tensor",
-      TORCH_FN(metric_op));
+      TORCH_FN(MetricKernel::call));
+  m.def("_metric_estimators() -> str[]", TORCH_FN(metric_estimators_op));
   m.def(
       "_prefix_metric(Tensor v, Tensor v_prev, Tensor? sum, int count, str scaling, float delta) "
       "-> (Tensor rows, Tensor sum)",

@@ -4,8 +4,8 @@
 #include <ATen/Functions.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "elliptical/ops/fused_function_impl.h"
-#include "elliptical/ops/packed_weight_impl.h"
+#include "elliptical/ops/fused_layer_impl.h"
+#include "elliptical/ops/product_impl.h"
 
 namespace elliptical::ops {
 namespace {

@@ -2,21 +2,13 @@
 #include "elliptical/ops/metric.h"
 
 #include <ATen/Functions.h>
-#include <ATen/TensorOperators.h>
 #include <ATen/autocast_mode.h>
-#include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
-#include <ATen/core/grad_mode.h>
-#include <torch/csrc/autograd/custom_function.h>
 
-#include "elliptical/ops/fused_function_impl.h"
 #include "elliptical/ops/metric_impl.h"
-#include "elliptical/ops/transforms_impl.h"
 
 namespace elliptical::ops {
 namespace {
-
-using OptionalTensor = std::optional<at::Tensor>;
 
 /// Every tensor of the inputs through `change`.
 template <class Change>
@@ -28,68 +20,20 @@ MetricInputs changed(const MetricInputs& inputs, Change change) {
           optional(inputs.q_prev)};
 }
 
-bool needs_gradient(const MetricInputs& inputs) {
-  return at::GradMode::is_enabled() &&
-         (inputs.v.requires_grad() || (inputs.v_prev && inputs.v_prev->requires_grad()));
-}
-
-/// The fused kernel takes the paper's estimator in float on the CPU, without a gradient.
-bool kernel_applies(const MetricInputs& inputs, const MetricOptions& options) {
-  return options.estimator == MetricEstimator::kDifference && inputs.v.device().is_cpu() &&
-         inputs.v.scalar_type() == at::kFloat && !needs_gradient(inputs) &&
-         kernels_are_differentiable();
-}
-
-/// s = mean_n |v - v_prev| / delta, (B, H, 1, D), with a gradient: what an attack through the
-/// metric spends its time on, were it composed of absolute values and means.
-class MeanChange : public torch::autograd::Function<MeanChange> {
- public:
-  static at::Tensor forward(torch::autograd::AutogradContext* ctx,
-                            const at::Tensor& v,
-                            const at::Tensor& v_prev,
-                            double delta) {
-    const at::AutoDispatchBelowADInplaceOrView guard;
-    ctx->save_for_backward({v, v_prev});
-    ctx->saved_data["delta"] = delta;
-    return call_metric_difference(v, v_prev, {}, /*prefix=*/false, to_string(MetricScaling::kNone),
-                                  delta);
-  }
-
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* ctx,
-                                                 const torch::autograd::variable_list& above) {
-    const torch::autograd::variable_list saved = ctx->get_saved_variables();
-    const at::Tensor &v = saved[0], &v_prev = saved[1];
-    const double count = static_cast<double>(v.size(2)) * ctx->saved_data["delta"].toDouble();
-    const at::Tensor dv = (v - v_prev).sign_().mul_(above[0] / count);
-    return {dv, ctx->needs_input_grad(1) ? -dv : at::Tensor(), {}};
-  }
-};
-
-/// The same with a gradient, over a whole sequence.
-bool mean_change_applies(const MetricInputs& inputs, const MetricOptions& options) {
-  return options.estimator == MetricEstimator::kDifference &&
-         options.scope == MetricScope::kSequence && !options.lengths &&
-         fused_layer_applies(inputs.v) && inputs.v_prev->scalar_type() == at::kFloat &&
-         inputs.v.sym_size(2) > 0;
-}
-
 at::Tensor compute(const MetricInputs& inputs, const MetricOptions& options) {
-  if (kernel_applies(inputs, options)) {
-    return call_metric_difference(inputs.v, *inputs.v_prev, options.lengths,
-                                  options.scope == MetricScope::kPrefix, to_string(options.scaling),
-                                  options.delta);
-  }
-  if (mean_change_applies(inputs, options)) {
-    return scale_rows(MeanChange::apply(inputs.v, *inputs.v_prev, options.delta), options.scaling);
+  if (options.estimator->fused != nullptr) {
+    if (const OptionalTensor m = options.estimator->fused(inputs, options)) return *m;
   }
   // Half precision is computed in float: sums over many tokens need the digits.
   const at::ScalarType type = inputs.v.scalar_type();
-  if (type == at::kFloat || type == at::kDouble) return metric_composite(inputs, options);
+  if (type == at::kFloat || type == at::kDouble) {
+    return options.estimator->estimate(inputs, options);
+  }
   MetricOptions wide = options;
   if (wide.temperature) wide.temperature = wide.temperature->to(at::kFloat);
-  return metric_composite(changed(inputs, [](const at::Tensor& t) { return t.to(at::kFloat); }),
-                          wide)
-      .to(type);
+  const MetricInputs wide_inputs =
+      changed(inputs, [](const at::Tensor& t) { return t.to(at::kFloat); });
+  return options.estimator->estimate(wide_inputs, wide).to(type);
 }
 
 }  // namespace
@@ -101,55 +45,53 @@ at::Tensor metric(const at::Tensor& v, const at::Tensor& v_prev, const MetricOpt
 at::Tensor metric(const MetricInputs& inputs, const MetricOptions& options) {
   static const auto op = c10::Dispatcher::singleton()
                              .findSchemaOrThrow("elliptical::metric", "")
-                             .typed<decltype(metric_op)>();
-  return op.call(inputs.v, inputs.v_prev, inputs.q, inputs.k, inputs.q_prev, options.lengths,
-                 options.temperature, to_string(options.estimator), to_string(options.scope),
-                 to_string(options.scaling), options.delta, options.differentiable,
-                 options.attenuation, options.step, options.is_causal, options.scale,
-                 options.query_stride, options.low, options.seed, options.value, options.generator);
+                             .typed<MetricSignature>();
+  const MetricArgs args{.v = inputs.v,
+                        .v_prev = inputs.v_prev,
+                        .q = inputs.q,
+                        .k = inputs.k,
+                        .q_prev = inputs.q_prev,
+                        .lengths = options.lengths,
+                        .temperature = options.temperature,
+                        .estimator = to_string(options.estimator),
+                        .scope = to_string(options.scope),
+                        .scaling = to_string(options.scaling),
+                        .delta = options.delta,
+                        .differentiable = options.differentiable,
+                        .attenuation = options.attenuation,
+                        .step = options.step,
+                        .is_causal = options.is_causal,
+                        .scale = options.scale,
+                        .query_stride = options.query_stride,
+                        .low = options.low,
+                        .seed = options.seed,
+                        .value = options.value,
+                        .generator = options.generator};
+  return call_flat(args, [](const auto&... flat) { return op.call(flat...); });
 }
 
-at::Tensor metric_op(const at::Tensor& v,
-                     const OptionalTensor& v_prev,
-                     const OptionalTensor& q,
-                     const OptionalTensor& k,
-                     const OptionalTensor& q_prev,
-                     const OptionalTensor& lengths,
-                     const OptionalTensor& temperature,
-                     std::string_view estimator,
-                     std::string_view scope,
-                     std::string_view scaling,
-                     double delta,
-                     bool differentiable,
-                     double attenuation,
-                     std::optional<double> step,
-                     bool is_causal,
-                     std::optional<double> scale,
-                     int64_t query_stride,
-                     double low,
-                     int64_t seed,
-                     double value,
-                     std::optional<at::Generator> generator) {
-  const MetricInputs inputs{v, v_prev, q, k, q_prev};
-  const MetricOptions options{.estimator = metric_estimator(estimator),
-                              .scope = metric_scope(scope),
-                              .scaling = metric_scaling(scaling),
-                              .delta = delta,
-                              .differentiable = differentiable,
-                              .attenuation = attenuation,
-                              .step = step,
-                              .is_causal = is_causal,
-                              .scale = scale,
-                              .query_stride = query_stride,
-                              .low = low,
-                              .seed = seed,
-                              .value = value,
-                              .lengths = lengths,
-                              .temperature = temperature,
-                              .generator = std::move(generator)};
+at::Tensor metric_op(const MetricArgs& args) {
+  const MetricInputs inputs{
+      .v = args.v, .v_prev = args.v_prev, .q = args.q, .k = args.k, .q_prev = args.q_prev};
+  const MetricOptions options{.estimator = metric_estimator(args.estimator),
+                              .scope = metric_scope(args.scope),
+                              .scaling = metric_scaling(args.scaling),
+                              .delta = args.delta,
+                              .differentiable = args.differentiable,
+                              .attenuation = args.attenuation,
+                              .step = args.step,
+                              .is_causal = args.is_causal,
+                              .scale = args.scale,
+                              .query_stride = args.query_stride,
+                              .low = args.low,
+                              .seed = args.seed,
+                              .value = args.value,
+                              .lengths = args.lengths,
+                              .temperature = args.temperature,
+                              .generator = args.generator};
   check_metric(inputs, options);
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-  if (differentiable) return compute(inputs, options);
+  if (args.differentiable) return compute(inputs, options);
   return compute(changed(inputs, [](const at::Tensor& t) { return t.detach(); }), options);
 }
 

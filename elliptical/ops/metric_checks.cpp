@@ -67,6 +67,51 @@ void check_positive(double number, const char* name) {
                     " must be positive and finite, got ", number);
 }
 
+/// What the row of the estimator reads is there, and fits.
+void check_reads(const MetricInputs& inputs, const MetricOptions& options) {
+  const EstimatorReads& reads = options.estimator->reads;
+  if (reads.v_prev) check_like_v(inputs.v_prev, "v_prev", inputs, options);
+  if (reads.q && reads.k) {
+    check_attention_inputs(inputs, options);
+  } else if (reads.q) {
+    check_like_v(inputs.q, "q", inputs, options);
+  }
+  if (reads.q_prev) check_like_v(inputs.q_prev, "q_prev", inputs, options);
+  if (reads.temperature) {
+    const at::Tensor& t = needed(options.temperature, "temperature", inputs, options);
+    TORCH_CHECK_VALUE(t.dim() == 1 && t.sym_size(0) == inputs.v.sym_size(1),
+                      "metric: temperature must be (H) = (", inputs.v.sym_size(1), "), got ",
+                      shape_text(t));
+  }
+}
+
+void check_option(EstimatorOption::Field field, const MetricOptions& options) {
+  switch (field) {
+    case EstimatorOption::Field::kDelta:
+      return check_positive(options.delta, "delta");
+    case EstimatorOption::Field::kAttenuation:
+      return check_positive(options.attenuation, "attenuation");
+    case EstimatorOption::Field::kStep:
+      return check_positive(options.step.value_or(1.0), "step");
+    case EstimatorOption::Field::kQueryStride:
+      TORCH_CHECK_VALUE(options.query_stride >= 1, "metric: query_stride must be at least 1, got ",
+                        options.query_stride);
+      return;
+    case EstimatorOption::Field::kLow:
+      TORCH_CHECK_VALUE(options.low >= 0.0 && options.low < 1.0,
+                        "metric: low must be in [0, 1), got ", options.low);
+      return;
+    case EstimatorOption::Field::kValue:
+      TORCH_CHECK_VALUE(std::isfinite(options.value) && options.value >= 0.0,
+                        "metric: value must be finite and not negative, got ", options.value);
+      return;
+    case EstimatorOption::Field::kSeed:    // any number
+    case EstimatorOption::Field::kPoints:  // of recipes alone
+    case EstimatorOption::Field::kStart:
+      return;
+  }
+}
+
 }  // namespace
 
 void check_metric(const MetricInputs& inputs, const MetricOptions& options) {
@@ -75,45 +120,9 @@ void check_metric(const MetricInputs& inputs, const MetricOptions& options) {
   TORCH_CHECK_TYPE(at::isFloatingType(v.scalar_type()),
                    "metric: v must have a floating point dtype, got ", v.scalar_type());
   if (options.lengths) check_lengths_tensor(*options.lengths, v);
-  switch (options.estimator) {
-    case MetricEstimator::kDifference:
-    case MetricEstimator::kMedian:
-    case MetricEstimator::kIsotropic:
-      check_like_v(inputs.v_prev, "v_prev", inputs, options);
-      check_positive(options.delta, "delta");
-      break;
-    case MetricEstimator::kQuotient:
-      check_like_v(inputs.v_prev, "v_prev", inputs, options);
-      check_like_v(inputs.q, "q", inputs, options);
-      check_like_v(inputs.q_prev, "q_prev", inputs, options);
-      check_positive(options.attenuation, "attenuation");
-      break;
-    case MetricEstimator::kConsistent:
-      check_attention_inputs(inputs, options);
-      check_positive(options.step.value_or(1.0), "step");
-      break;
-    case MetricEstimator::kJacobian:
-      check_attention_inputs(inputs, options);
-      TORCH_CHECK_VALUE(options.query_stride >= 1, "metric: query_stride must be at least 1, got ",
-                        options.query_stride);
-      break;
-    case MetricEstimator::kRandom:
-    case MetricEstimator::kRandomFixed:
-      TORCH_CHECK_VALUE(options.low >= 0.0 && options.low < 1.0,
-                        "metric: low must be in [0, 1), got ", options.low);
-      break;
-    case MetricEstimator::kConstant:
-    case MetricEstimator::kMatched:
-      TORCH_CHECK_VALUE(std::isfinite(options.value) && options.value >= 0.0,
-                        "metric: value must be finite and not negative, got ", options.value);
-      break;
-    case MetricEstimator::kTemperature: {
-      const at::Tensor& t = needed(options.temperature, "temperature", inputs, options);
-      TORCH_CHECK_VALUE(t.dim() == 1 && t.sym_size(0) == v.sym_size(1),
-                        "metric: temperature must be (H) = (", v.sym_size(1), "), got ",
-                        shape_text(t));
-      break;
-    }
+  check_reads(inputs, options);
+  for (const EstimatorOption* option : options.estimator->options) {
+    if (option != nullptr) check_option(option->field, options);
   }
 }
 

@@ -11,9 +11,6 @@ namespace elliptical::ops {
 namespace {
 
 // In the order of the enumerators.
-constexpr std::array<std::string_view, 11> kEstimators = {
-    "difference",   "median",   "quotient", "consistent", "jacobian",   "random",
-    "random_fixed", "constant", "matched",  "isotropic",  "temperature"};
 constexpr std::array<std::string_view, 2> kScopes = {"sequence", "prefix"};
 constexpr std::array<std::string_view, 3> kScalings = {"max", "mean", "none"};
 
@@ -34,24 +31,16 @@ Enum find(const char* option,
 
 }  // namespace
 
-std::string_view to_string(MetricEstimator estimator) {
-  return kEstimators[static_cast<size_t>(estimator)];
-}
 std::string_view to_string(MetricScope scope) { return kScopes[static_cast<size_t>(scope)]; }
 std::string_view to_string(MetricScaling scaling) {
   return kScalings[static_cast<size_t>(scaling)];
 }
 
-MetricEstimator metric_estimator(std::string_view name) {
-  return find<MetricEstimator>("estimator", kEstimators, name);
-}
 MetricScope metric_scope(std::string_view name) {
   return find<MetricScope>("scope", kScopes, name);
 }
 MetricScaling metric_scaling(std::string_view name) {
   return find<MetricScaling>("scaling", kScalings, name);
 }
-
-std::vector<std::string> metric_estimator_names() { return listed(kEstimators); }
 
 }  // namespace elliptical::ops

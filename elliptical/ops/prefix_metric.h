@@ -40,6 +40,13 @@ class PrefixMetricState {
   int64_t count_ = 0;
 };
 
+/// The next rows of the estimator that `options` names, which must stream: what `metric` in the
+/// prefix scope gives for these tokens of the whole sequence, to rounding. A metric that reads no
+/// tokens has the same row for all of them and needs no state.
+at::Tensor next_metric_rows(const MetricInputs& inputs,
+                            const MetricOptions& options,
+                            PrefixMetricState& state);
+
 /// `elliptical::_prefix_metric`: (rows, next sum) from the sum so far, if any, over `count` tokens.
 std::tuple<at::Tensor, at::Tensor> prefix_metric_op(const at::Tensor& v,
                                                     const at::Tensor& v_prev,

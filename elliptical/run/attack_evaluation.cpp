@@ -136,7 +136,7 @@ class AttackLoop {
     nn::Pass pass;
     pass.gradient_through_metric = plan_.cases[i].gradient_through_metric;
     if (!is_strict_) {
-      pass.metric_estimator = ops::MetricEstimator::kMedian;
+      pass.metric_estimator = ops::MetricEstimator("median");
       pass.metric_low = nn::kReleasedAttackLow;
     }
     const RandomKey key = RandomKey(static_cast<uint64_t>(plan_.seed))

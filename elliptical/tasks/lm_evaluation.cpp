@@ -80,7 +80,7 @@ LmEvalSet::LmEvalSet(const data::Corpus& corpus,
     const auto& estimator = std::get<std::string>(model_labels.at("metric_estimator"));
     labels_["metric_scope"] = std::string(to_string(*options_.metric_scope));
     labels_["leaks_future"] = *options_.metric_scope == ops::MetricScope::kSequence &&
-                              nn::reads_tokens(ops::metric_estimator(estimator));
+                              ops::metric_estimator(estimator)->reads_tokens();
   }
 
   tokens_ = corpus.stream(options_.split);

@@ -10,10 +10,25 @@ from torch import Tensor
 
 Scope = Literal["sequence", "prefix"]
 Scaling = Literal["max", "mean", "none"]
-Estimator = Literal[
-    "difference", "median", "quotient", "consistent", "jacobian",
-    "random", "random_fixed", "constant", "matched", "isotropic", "temperature",
-]  # fmt: skip
+Estimator = str  # a name of ESTIMATORS
+
+
+@dataclass(frozen=True)
+class EstimatorRow:
+    """What the library's table says about an estimator of the metric; docs/ops.md has it all."""
+
+    name: str
+    reads: frozenset[str]  # tensors beside v
+    options: tuple[str, ...]
+
+
+def _estimators() -> dict[str, EstimatorRow]:
+    words = torch.ops.elliptical._metric_estimators()
+    rows = zip(words[::3], words[1::3], words[2::3], strict=True)
+    return {n: EstimatorRow(n, frozenset(reads.split()), tuple(options.split())) for n, reads, options in rows}
+
+
+ESTIMATORS = _estimators()
 
 
 def _dropout_seed(dropout_p: float) -> Tensor | None:

@@ -7,14 +7,17 @@ from typing import get_args
 import torch
 from torch import Tensor, nn
 
-from .functional import Estimator, Scaling, Scope, attention, metric
+from .functional import ESTIMATORS, Estimator, Scaling, Scope, attention, metric
 from .visible import find_visible, keep_of_mask, visible_metric
 
-# Estimators that one layer can feed: the others need more than this layer's q, k, v and v_prev.
-_ESTIMATORS = ("difference", "median", "consistent", "jacobian", "random", "random_fixed", "isotropic")
+# Estimators that one layer can feed: the others read more than its q, k, v and v_prev, or must be told a value.
+_ESTIMATORS = tuple(
+    row.name for row in ESTIMATORS.values() if row.reads <= {"v_prev", "q", "k"} and "value" not in row.options
+)
 
-# Those that read the changes of single tokens, so that hidden ones can be left out, and those that read none.
-_TOKENWISE, _BLIND = ("difference", "isotropic"), ("random", "random_fixed")
+# Those that read no tokens, so that there is nothing to hide, and those that `visible_metric` computes.
+_BLIND = tuple(name for name in _ESTIMATORS if not ESTIMATORS[name].reads)
+_TOKENWISE = ("difference", "isotropic")
 
 
 class EllipticalAttention(nn.Module):

@@ -115,8 +115,9 @@ void run_records(std::string_view bytes) {
   require(static_cast<size_t>(std::count(bytes.begin(), bytes.end(), '\n')) == num_lines,
           "lines are those with an end");
   std::string again;
-  LineSplitter second(
-      [&](const Line& line) { again += to_json_line(parse_record(std::string(line.text))) + "\n"; });
+  LineSplitter second([&](const Line& line) {
+    again += to_json_line(parse_record(std::string(line.text))) + "\n";
+  });
   second.take(kept);
   require(again == kept, "records read back");
 }

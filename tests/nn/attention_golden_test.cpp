@@ -117,7 +117,7 @@ TEST(AttentionGolden, Performer) {
 
 TEST(AttentionGolden, MetricOfOnesIsSoftmax) {
   EllipticalOptions ones;
-  ones.metric.estimator = ops::MetricEstimator::kConstant;
+  ones.metric.estimator = "constant";
   ones.metric.value = 1.0;
   Pass pass;
   pass.is_causal = true;

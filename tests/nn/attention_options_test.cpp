@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <map>
+
 #include "elliptical/base/config.h"
 #include "elliptical/base/errors.h"
 #include "elliptical/nn/attention/elliptical.h"
@@ -53,29 +55,34 @@ std::string refusal(const std::vector<std::string>& assignments, const Attention
 
 TEST(AttentionOptions, EachHasAnEffect) {
   const std::vector<std::pair<std::vector<std::string>, std::vector<std::string>>> changes{
-      {{}, {"preset=released-lm"}},
-      {{}, {"preset=released-attack"}},
-      {{}, {"metric.scope=prefix"}},
-      {{}, {"metric.scaling=mean"}},
-      {{}, {"metric.scaling=none"}},
-      {{"metric.scaling=none"}, {"metric.delta=2"}},
-      {{}, {"scale_logits=false"}},
-      {{"metric.estimator=quotient"}, {"metric.attenuation=0.1"}},
-      {{"metric.estimator=consistent"}, {"metric.step=2"}},
-      {{"metric.estimator=consistent"}, {"metric.points=keys"}},
-      {{"metric.estimator=jacobian"}, {"metric.points=keys"}},
-      {{"metric.estimator=jacobian"}, {"metric.query_stride=3"}},
-      {{"metric.estimator=random"}, {"metric.low=0.3"}},
-      {{"metric.estimator=random_fixed"}, {"metric.low=0.3"}},
-      {{"metric.estimator=random_fixed"}, {"metric.seed=2"}},
-      {{"metric.estimator=constant", "metric.value=0.5"}, {"metric.value=0.6"}},
-      {{"metric.estimator=matched", "metric.value=0.5"}, {"metric.value=0.6"}},
-      {{"metric.estimator=temperature"}, {"metric.value=0.6"}},
+      {{}, {"preset=released-lm"}},  {{}, {"preset=released-attack"}},
+      {{}, {"metric.scope=prefix"}}, {{}, {"metric.scaling=mean"}},
+      {{}, {"metric.scaling=none"}}, {{}, {"scale_logits=false"}},
   };
   for (const auto& [start, change] : changes) {
     EXPECT_FALSE(at::equal(output(elliptical_options(start)),
                            output(elliptical_options(join(start, change)))))
         << change[0];
+  }
+}
+
+TEST(AttentionOptions, EachOfEveryEstimatorHasAnEffect) {
+  const std::map<std::string, std::string> values{
+      {"attenuation", "0.1"}, {"delta", "2"}, {"low", "0.3"}, {"points", "keys"},
+      {"query_stride", "3"},  {"seed", "2"},  {"step", "2"},  {"value", "0.6"}};
+  for (const ops::MetricEstimator estimator : ops::metric_estimators()) {
+    std::vector<std::string> start{"metric.estimator=" + std::string(estimator->name)};
+    if (estimator->has(ops::EstimatorOption::Field::kValue)) start.push_back("metric.value=0.5");
+    if (estimator->is_scaled) start.push_back("metric.scaling=none");  // where delta cancels
+    for (const ops::EstimatorOption* option : estimator->options) {
+      if (option == nullptr) continue;
+      ASSERT_TRUE(values.contains(option->name)) << "another value of " << option->name;
+      const std::string change =
+          std::string("metric.") + option->name + "=" + values.at(option->name);
+      EXPECT_FALSE(at::equal(output(elliptical_options(start)),
+                             output(elliptical_options(join(start, {change})))))
+          << estimator->name << ", " << change;
+    }
   }
 }
 
@@ -86,8 +93,8 @@ TEST(AttentionOptions, PointsAreWhereTheOutputIsVaried) {
     return ops::metric({.v = heads.v, .q = points, .k = heads.k},
                        {.estimator = estimator, .scaling = ops::MetricScaling::kNone});
   };
-  for (const auto estimator :
-       {ops::MetricEstimator::kConsistent, ops::MetricEstimator::kJacobian}) {
+  for (const ops::MetricEstimator estimator : ops::metric_estimators()) {
+    if (!estimator->has(ops::EstimatorOption::Field::kPoints)) continue;
     for (const MetricPoints points : {MetricPoints::kQueries, MetricPoints::kKeys}) {
       EllipticalOptions options;
       options.metric.estimator = estimator;
@@ -103,8 +110,7 @@ TEST(AttentionOptions, PointsAreWhereTheOutputIsVaried) {
       EXPECT_TRUE(at::equal(trace.tensors.at("layers.0.metric"), s(where, estimator)));
     }
   }
-  EXPECT_FALSE(at::allclose(s(heads.k, ops::MetricEstimator::kConsistent),
-                            s(heads.q, ops::MetricEstimator::kConsistent), 1e-2));
+  EXPECT_FALSE(at::allclose(s(heads.k, "consistent"), s(heads.q, "consistent"), 1e-2));
 }
 
 // The released code for attacks draws a random metric from [0.3, 1), that for training from [0, 1).
@@ -208,9 +214,9 @@ TEST(AttentionOptions, PresetsAreStartingPoints) {
   const auto& options = chosen.get<EllipticalOptions>();
   EXPECT_EQ(options.metric.scope, ops::MetricScope::kSequence);
   EXPECT_TRUE(options.scale_logits) << "a field given beside the preset wins";
-  EXPECT_EQ(
-      elliptical_options({"preset=released-attack"}).get<EllipticalOptions>().metric.estimator,
-      ops::MetricEstimator::kMedian);
+  EXPECT_TRUE(
+      elliptical_options({"preset=released-attack"}).get<EllipticalOptions>().metric.estimator ==
+      "median");
 }
 
 TEST(AttentionOptions, N1AnUnchangedLayerIsPlainAttention) {  // 0 / 0 in the metric

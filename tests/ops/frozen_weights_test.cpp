@@ -9,8 +9,8 @@
 
 #include <thread>
 
+#include "elliptical/ops/gelu_feed_forward.h"
 #include "elliptical/ops/linear.h"
-#include "elliptical/ops/pre_norm.h"
 
 namespace elliptical {
 namespace {
@@ -89,7 +89,7 @@ TEST_F(FrozenWeightsTest, GradientsHaveTheSameBits) {
                    down = torch::randn({40, 64}), down_bias = torch::randn({40});
   const auto gradient = [&] {
     const at::Tensor input = x.clone().requires_grad_();
-    const at::Tensor y = ops::gelu_feed_forward(input, up, up_bias, down, down_bias);
+    const at::Tensor y = ops::gelu_feed_forward(input, {up, up_bias, down, down_bias});
     ops::linear(y, weight, bias).square().sum().backward();
     return input.grad();
   };

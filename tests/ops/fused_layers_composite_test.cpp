@@ -5,7 +5,10 @@
 #include <torch/torch.h>
 
 #include "elliptical/ops/adaptive_softmax.h"
-#include "elliptical/ops/feedforward.h"
+#include "elliptical/ops/dropout.h"
+#include "elliptical/ops/embedding.h"
+#include "elliptical/ops/feed_forward.h"
+#include "elliptical/ops/residual_norm.h"
 #include "tests/support/gradcheck.h"
 
 namespace elliptical {
@@ -25,17 +28,19 @@ TEST(FusedLayersComposite, GradientsMatchDifferences) {
   EXPECT_TRUE(support::gradients_match(
       [](const Inputs& in) {
         return Inputs{
-            ops::residual_dropout_norm(in[0], in[1], in[2], in[3], in[4], 1e-5, kDropout)};
+            ops::residual_dropout_norm(in[0], in[1], in[2], {in[3], in[4], 1e-5}, kDropout)};
       },
       {normal({5, 6}), normal({6}), normal({5, 6}), normal({6}), normal({6})}));
   EXPECT_TRUE(support::gradients_match(
       [](const Inputs& in) {
-        return Inputs{ops::feed_forward(in[0], in[1], in[2], in[3], kDropout)};
+        return Inputs{ops::feed_forward(in[0], {in[1], in[2], in[3]}, kDropout)};
       },
       {normal({3, 4}), normal({5, 4}), normal({5}), normal({4, 5})}));
   const at::Tensor tokens = torch::randint(9, {2, 4}, torch::kLong), positions = normal({4, 3});
   EXPECT_TRUE(support::gradients_match(
-      [&](const Inputs& in) { return Inputs{ops::embed(in[0], tokens, positions, 1.7, kDropout)}; },
+      [&](const Inputs& in) {
+        return Inputs{ops::embed(in[0], tokens, positions, {.scale = 1.7, .dropout = kDropout})};
+      },
       {normal({9, 3})}));
   EXPECT_TRUE(support::gradients_match(
       [](const Inputs& in) { return Inputs{ops::element_dropout(in[0], kDropout)}; },

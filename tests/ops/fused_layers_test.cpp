@@ -8,7 +8,10 @@
 
 #include <functional>
 
-#include "elliptical/ops/feedforward.h"
+#include "elliptical/ops/dropout.h"
+#include "elliptical/ops/embedding.h"
+#include "elliptical/ops/feed_forward.h"
+#include "elliptical/ops/residual_norm.h"
 #include "tests/kernels/targets.h"
 #include "tests/support/layer_cases.h"
 
@@ -43,28 +46,28 @@ std::vector<LayerCase> cases(ops::ElementDropout dropout) {
        [=](int64_t rows, int64_t C) { return Tensors{matrix(rows, C), vector(C)}; }},
       {"residual_dropout_norm",
        [=](const Tensors& t) {
-         return ops::residual_dropout_norm(t[0], t[1], t[2], t[3], t[4], 1e-5, dropout);
+         return ops::residual_dropout_norm(t[0], t[1], t[2], {t[3], t[4], 1e-5}, dropout);
        },
        [=](const Tensors& t) {
-         return ops::residual_dropout_norm_composite(t[0], t[1], t[2], t[3], t[4], 1e-5, dropout);
+         return ops::residual_dropout_norm_composite(t[0], t[1], t[2], {t[3], t[4], 1e-5}, dropout);
        },
        [=](int64_t rows, int64_t C) {
          return Tensors{matrix(rows, C), vector(C), matrix(rows, C), vector(C), vector(C)};
        }},
       {"residual_dropout_norm without bias",
        [=](const Tensors& t) {
-         return ops::residual_dropout_norm(t[0], {}, t[1], t[2], t[3], 1e-2, dropout);
+         return ops::residual_dropout_norm(t[0], {}, t[1], {t[2], t[3], 1e-2}, dropout);
        },
        [=](const Tensors& t) {
-         return ops::residual_dropout_norm_composite(t[0], {}, t[1], t[2], t[3], 1e-2, dropout);
+         return ops::residual_dropout_norm_composite(t[0], {}, t[1], {t[2], t[3], 1e-2}, dropout);
        },
        [=](int64_t rows, int64_t C) {
          return Tensors{matrix(rows, C), matrix(rows, C), vector(C), vector(C)};
        }},
       {"feed_forward",
-       [=](const Tensors& t) { return ops::feed_forward(t[0], t[1], t[2], t[3], dropout); },
+       [=](const Tensors& t) { return ops::feed_forward(t[0], {t[1], t[2], t[3]}, dropout); },
        [=](const Tensors& t) {
-         return ops::feed_forward_composite(t[0], t[1], t[2], t[3], dropout);
+         return ops::feed_forward_composite(t[0], {t[1], t[2], t[3]}, dropout);
        },
        [=](int64_t rows, int64_t C) {
          return Tensors{matrix(rows, C), matrix(2 * C + 1, C), vector(2 * C + 1),
@@ -73,11 +76,13 @@ std::vector<LayerCase> cases(ops::ElementDropout dropout) {
       {"embed",
        [=](const Tensors& t) {
          const int64_t rows = t[1].numel();
-         return ops::embed(t[0], tokens(rows), positions(t[0], rows), 1.7, dropout);
+         return ops::embed(t[0], tokens(rows), positions(t[0], rows),
+                           {.scale = 1.7, .dropout = dropout});
        },
        [=](const Tensors& t) {
          const int64_t rows = t[1].numel();
-         return ops::embed_composite(t[0], tokens(rows), positions(t[0], rows), 1.7, dropout);
+         return ops::embed_composite(t[0], tokens(rows), positions(t[0], rows),
+                                     {.scale = 1.7, .dropout = dropout});
        },
        // The second one only says how many tokens there are.
        [=](int64_t rows, int64_t C) { return Tensors{matrix(5, C), torch::zeros({rows})}; }},
@@ -137,9 +142,9 @@ TEST(FusedLayers, ChunksOfTheFeedForwardDrawOneMask) {
   const Tensors inputs{torch::randn({700, 4}), torch::randn({4096, 4}), torch::randn({4096}),
                        torch::randn({4, 4096}) / 64};
   EXPECT_TRUE(support::layers_match(
-      [](const Tensors& t) { return ops::feed_forward(t[0], t[1], t[2], t[3], kDropout); },
+      [](const Tensors& t) { return ops::feed_forward(t[0], {t[1], t[2], t[3]}, kDropout); },
       [](const Tensors& t) {
-        return ops::feed_forward_composite(t[0], t[1], t[2], t[3], kDropout);
+        return ops::feed_forward_composite(t[0], {t[1], t[2], t[3]}, kDropout);
       },
       inputs));
 }
@@ -153,8 +158,8 @@ TEST(FusedLayers, StridedInputsAndMoreDimensions) {
   const at::Tensor up = torch::randn({8, 6}).t(), down = torch::randn({6, 8}).t();
   const at::Tensor up_bias = torch::randn({6});
   EXPECT_TRUE(
-      ops::feed_forward(x, up, up_bias, down, kDropout)
-          .allclose(ops::feed_forward_composite(x, up, up_bias, down, kDropout), 1e-4, 1e-5));
+      ops::feed_forward(x, {up, up_bias, down}, kDropout)
+          .allclose(ops::feed_forward_composite(x, {up, up_bias, down}, kDropout), 1e-4, 1e-5));
 }
 
 TEST(FusedLayers, NanPassesThrough) {
@@ -169,7 +174,8 @@ TEST(FusedLayers, SparseGradientOfTheTableIsTheDenseOne) {
   const at::Tensor table = torch::randn({9, 6}).requires_grad_();
   const at::Tensor tokens = torch::tensor({{1, 3, 1}, {0, 8, 3}}, torch::kLong);
   const auto gradient = [&](bool sparse) {
-    const at::Tensor y = ops::embed(table, tokens, torch::zeros({3, 6}), 2.0, kDropout, sparse);
+    const at::Tensor y = ops::embed(table, tokens, torch::zeros({3, 6}),
+                                    {.scale = 2.0, .dropout = kDropout, .sparse_gradient = sparse});
     return torch::autograd::grad({y.square().sum()}, {table})[0];
   };
   EXPECT_TRUE(gradient(true).is_sparse());
@@ -206,20 +212,20 @@ TEST(FusedLayers, MessagesNameTheArgument) {
             "bias_relu_dropout: dropout.p must be in [0, 1), got 1");
   EXPECT_EQ(message([&] { ops::bias_relu_dropout(x, row.to(torch::kDouble), {}); }),
             "bias_relu_dropout: bias must have x's dtype Float, got Double");
-  EXPECT_EQ(message([&] { ops::residual_dropout_norm(x, {}, x.t(), row, row, 1e-5, {}); }),
+  EXPECT_EQ(message([&] { ops::residual_dropout_norm(x, {}, x.t(), {row, row, 1e-5}, {}); }),
             "residual_dropout_norm: residual must have x's shape (2, 3), got (3, 2)");
-  EXPECT_EQ(message([&] { ops::residual_dropout_norm(x, {}, x, long_row, row, 1e-5, {}); }),
+  EXPECT_EQ(message([&] { ops::residual_dropout_norm(x, {}, x, {long_row, row, 1e-5}, {}); }),
             "residual_dropout_norm: weight must be (C) = (3), got (4)");
-  EXPECT_EQ(message([&] { ops::residual_dropout_norm(x, {}, x, row, row, -1.0, {}); }),
+  EXPECT_EQ(message([&] { ops::residual_dropout_norm(x, {}, x, {row, row, -1.0}, {}); }),
             "residual_dropout_norm: eps must be finite and >= 0, got -1");
-  EXPECT_EQ(message([&] { ops::feed_forward(x, x, torch::zeros({2}), x, {}); }),
+  EXPECT_EQ(message([&] { ops::feed_forward(x, {x, torch::zeros({2}), x}, {}); }),
             "feed_forward: down must be (C, F) = (3, 2), got (2, 3)");
-  EXPECT_EQ(message([&] { ops::feed_forward(x, x.t(), row, x, {}); }),
+  EXPECT_EQ(message([&] { ops::feed_forward(x, {x.t(), row, x}, {}); }),
             "feed_forward: up must be (F, C) = (F, 3), got (3, 2)");
   const at::Tensor tokens = torch::tensor({{0, 2}}, torch::kLong), positions = torch::zeros({2, 3});
-  EXPECT_EQ(message([&] { ops::embed(x, tokens, positions, 1.0, {}); }),
+  EXPECT_EQ(message([&] { ops::embed(x, tokens, positions); }),
             "embed: tokens must be in [0, V) = [0, 2), got 2 at element 1");
-  EXPECT_EQ(message([&] { ops::embed(x, tokens, x.t(), 1.0, {}); }),
+  EXPECT_EQ(message([&] { ops::embed(x, tokens, x.t()); }),
             "embed: positions must be (N, C) = (2, 3), got (3, 2)");
   EXPECT_EQ(message([&] { ops::element_dropout(tokens, {}); }),
             "element_dropout: x must have a floating point dtype, got Long");

@@ -25,13 +25,13 @@ struct GradientCase {
 
 std::vector<GradientCase> gradient_cases() {
   std::vector<GradientCase> cases;
-  for (const MetricEstimator estimator :
-       {MetricEstimator::kDifference, MetricEstimator::kMedian, MetricEstimator::kQuotient,
-        MetricEstimator::kConsistent, MetricEstimator::kJacobian, MetricEstimator::kIsotropic})
+  for (const MetricEstimator estimator : ops::metric_estimators()) {
+    if (!estimator->reads_tokens()) continue;
     for (const MetricScope scope : {MetricScope::kSequence, MetricScope::kPrefix})
       for (const MetricScaling scaling :
            {MetricScaling::kMax, MetricScaling::kMean, MetricScaling::kNone})
         cases.push_back({estimator, scope, scaling});
+  }
   return cases;
 }
 

@@ -3,6 +3,7 @@
 
 #include "elliptical/base/config.h"
 #include "elliptical/nn/attention/attention.h"
+#include "elliptical/ops/metric_estimators.h"
 
 namespace elliptical::support {
 
@@ -14,11 +15,31 @@ ChosenOptions AttentionVariant::options(const std::vector<std::string>& more) co
   return chosen;
 }
 
+namespace {
+
+/// Elliptical attention with each estimator of the table, named like it.
+std::vector<AttentionVariant> estimator_variants() {
+  using Field = ops::EstimatorOption::Field;
+  std::vector<AttentionVariant> variants;
+  for (const ops::MetricEstimator estimator : ops::metric_estimators()) {
+    AttentionVariant variant{.name = estimator->name,
+                             .attention = "elliptical",
+                             .assignments = {std::string("metric.estimator=") + estimator->name},
+                             .streams = estimator->streams()};
+    if (estimator->has(Field::kQueryStride)) variant.assignments.push_back("metric.query_stride=2");
+    if (estimator->has(Field::kValue)) variant.assignments.push_back("metric.value=0.5");
+    if (estimator->has(Field::kStart)) variant.assignments.push_back("metric.value=0.63");
+    variants.push_back(variant);
+  }
+  return variants;
+}
+
+}  // namespace
+
 std::vector<AttentionVariant> attention_variants() {
-  return {
+  std::vector<AttentionVariant> variants{
       {.name = "softmax", .attention = "softmax"},
       {.name = "softmax_unscaled", .attention = "softmax", .assignments = {"scale_logits=false"}},
-      {.name = "difference", .attention = "elliptical"},
       {.name = "difference_mean",
        .attention = "elliptical",
        .assignments = {"metric.scaling=mean"}},
@@ -28,35 +49,6 @@ std::vector<AttentionVariant> attention_variants() {
       {.name = "difference_unscaled",
        .attention = "elliptical",
        .assignments = {"scale_logits=false"}},
-      {.name = "median",
-       .attention = "elliptical",
-       .assignments = {"metric.estimator=median"},
-       .streams = false},
-      {.name = "quotient", .attention = "elliptical", .assignments = {"metric.estimator=quotient"}},
-      {.name = "consistent",
-       .attention = "elliptical",
-       .assignments = {"metric.estimator=consistent"},
-       .streams = false},
-      {.name = "jacobian",
-       .attention = "elliptical",
-       .assignments = {"metric.estimator=jacobian", "metric.query_stride=2"},
-       .streams = false},
-      {.name = "random", .attention = "elliptical", .assignments = {"metric.estimator=random"}},
-      {.name = "random_fixed",
-       .attention = "elliptical",
-       .assignments = {"metric.estimator=random_fixed"}},
-      {.name = "constant",
-       .attention = "elliptical",
-       .assignments = {"metric.estimator=constant", "metric.value=0.5"}},
-      {.name = "matched",
-       .attention = "elliptical",
-       .assignments = {"metric.estimator=matched", "metric.value=0.63"}},
-      {.name = "isotropic",
-       .attention = "elliptical",
-       .assignments = {"metric.estimator=isotropic"}},
-      {.name = "temperature",
-       .attention = "elliptical",
-       .assignments = {"metric.estimator=temperature", "metric.value=0.63"}},
       {.name = "kde", .attention = "kde"},
       {.name = "kde_wide", .attention = "kde", .assignments = {"kernel_scale=0.25"}},
       {.name = "kde_elliptical", .attention = "kde", .assignments = {"distance=elliptical"}},
@@ -169,6 +161,9 @@ std::vector<AttentionVariant> attention_variants() {
        .drops = false,
        .exact_gradient = {"epsilon=0"}},
   };
+  const std::vector<AttentionVariant> of_estimators = estimator_variants();
+  variants.insert(variants.end(), of_estimators.begin(), of_estimators.end());
+  return variants;
 }
 
 }  // namespace elliptical::support

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "elliptical/ops/packed_attention.h"
+#include "elliptical/ops/qkv_attention.h"
 
 namespace elliptical::nn {
 at::Tensor attention_map(const HeadMixer::Heads& heads,
@@ -65,9 +65,8 @@ at::Tensor attend(const HeadMixer::Heads& heads,
     return rows.size(2) <= num_kept ? rows : rows.narrow(2, 0, num_kept);
   };
   const std::optional<at::Tensor> kept_metric = metric ? std::optional(kept(*metric)) : metric;
-  if (heads.packed.defined()) {
-    return ops::packed_attention({heads.packed, heads.q, heads.k, heads.v}, kept_metric, call,
-                                 num_kept);
+  if (heads.qkv.defined()) {
+    return ops::qkv_attention({heads.qkv, heads.q, heads.k, heads.v}, kept_metric, call, num_kept);
   }
   return ops::attention(kept(heads.q), heads.k, heads.v, kept_metric, call);
 }

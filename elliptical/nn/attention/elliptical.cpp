@@ -69,7 +69,7 @@ void EllipticalOptions::use_preset(const std::string& name) {
     metric.scope = ops::MetricScope::kSequence;
     scale_logits = false;
   } else if (name == "released-attack") {
-    metric.estimator = ops::MetricEstimator::kMedian;
+    metric.estimator = "median";
   }
 }
 

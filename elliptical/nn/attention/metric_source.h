@@ -17,10 +17,10 @@ namespace elliptical::nn {
 enum class MetricPoints { kQueries, kKeys };
 std::string to_string(MetricPoints points);
 
-/// The metric: what ops::MetricOptions has, as a recipe says it. Which fields there are depends on
-/// the estimator.
+/// The metric: what ops::MetricOptions has, as a recipe says it. Which fields there are is said by
+/// the row of the estimator (ops/metric_estimators.h).
 struct MetricFields {
-  ops::MetricEstimator estimator = ops::MetricEstimator::kDifference;
+  ops::MetricEstimator estimator;
   std::optional<ops::MetricScope> scope;  ///< absent: prefix in causal models, else sequence
   ops::MetricScaling scaling = ops::MetricScaling::kMax;
   double delta = 1.0;
@@ -33,6 +33,9 @@ struct MetricFields {
   std::optional<double> value;
 
   void visit(FieldList& fields);
+
+ private:
+  void add_option(FieldList& fields, const ops::EstimatorOption& option);
 };
 
 struct MetricSourceOptions {
@@ -57,9 +60,6 @@ inline constexpr double kReleasedAttackLow = 0.3;
 /// Adds a choice between prefix, sequence and, where there is none, what suits the model.
 void add_scope(FieldList& fields, std::optional<ops::MetricScope>& scope, const char* help);
 
-/// Whether an estimator looks at tokens at all; the others are constant over a sequence.
-bool reads_tokens(ops::MetricEstimator estimator);
-
 class MetricSource {
  public:
   /// `logit_scale` is that of the attention, for estimators that look at it; 1 / sqrt(D) when
@@ -82,6 +82,10 @@ class MetricSource {
 
  private:
   bool has_metric() const { return layer_ > 0; }
+  ops::MetricInputs inputs_of(ops::MetricEstimator estimator,
+                              const HeadMixer::Heads& heads,
+                              const Pass& pass) const;
+  ops::MetricOptions call_options(ops::MetricEstimator estimator, const Pass& pass) const;
   at::Tensor of_sequence(const HeadMixer::Heads& heads, const Pass& pass) const;
   at::Tensor of_stream(const HeadMixer::Heads& heads,
                        const Pass& pass,

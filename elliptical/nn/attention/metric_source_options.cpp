@@ -4,43 +4,8 @@
 #include "elliptical/base/option_limits.h"
 
 namespace elliptical::nn {
-namespace {
-
-using ops::MetricEstimator;
-using ops::MetricScope;
-
-void add_points(FieldList& fields, MetricPoints& points) {
-  fields.add_enum(
-      "points", points, {"queries", "keys"},
-      [](const std::string& name) {
-        return name == "queries" ? MetricPoints::kQueries : MetricPoints::kKeys;
-      },
-      "where the attention output is varied: queries, as in the public code, or keys, as in the "
-      "paper");
-}
-
-bool scales_rows(MetricEstimator estimator) {
-  return reads_tokens(estimator) || estimator == MetricEstimator::kRandom ||
-         estimator == MetricEstimator::kRandomFixed;
-}
-
-}  // namespace
-
 std::string to_string(MetricPoints points) {
   return points == MetricPoints::kQueries ? "queries" : "keys";
-}
-
-bool reads_tokens(MetricEstimator estimator) {
-  switch (estimator) {
-    case MetricEstimator::kRandom:
-    case MetricEstimator::kRandomFixed:
-    case MetricEstimator::kConstant:
-    case MetricEstimator::kMatched:
-    case MetricEstimator::kTemperature:
-      return false;
-    default:
-      return true;
-  }
 }
 
 void add_scope(FieldList& fields, std::optional<ops::MetricScope>& scope, const char* help) {
@@ -63,11 +28,11 @@ void MetricFields::visit(FieldList& fields) {
        .set = [this](const std::string& name) { estimator = ops::metric_estimator(name); },
        .selects_fields = true},
       "what the metric is read off: an estimator or a control");
-  if (reads_tokens(estimator)) {
+  if (estimator->reads_tokens()) {
     add_scope(fields, scope,
               "tokens that a row of the metric sees; auto: prefix in causal models, else sequence");
   }
-  if (scales_rows(estimator)) {
+  if (estimator->is_scaled) {
     fields.add_choice(
         "scaling",
         {.names = {"max", "mean", "none"},
@@ -75,43 +40,37 @@ void MetricFields::visit(FieldList& fields) {
          .set = [this](const std::string& name) { scaling = ops::metric_scaling(name); }},
         "what each row of the metric is divided by");
   }
-  switch (estimator) {
-    case MetricEstimator::kDifference:
-    case MetricEstimator::kMedian:
-    case MetricEstimator::kIsotropic:
-      fields.add("delta", delta, "divides the change of the values; cancels unless scaling = none",
-                 above(0));
-      break;
-    case MetricEstimator::kQuotient:
-      fields.add("attenuation", attenuation, "added to the change of the queries", above(0));
-      break;
-    case MetricEstimator::kConsistent:
-      add_points(fields, points);
-      fields.add("step", step, "of the central difference; 0.5 / sqrt(D) when absent", above(0));
-      break;
-    case MetricEstimator::kJacobian:
-      add_points(fields, points);
-      fields.add("query_stride", query_stride, "every how many queries it is evaluated",
-                 between(1, kMostTokens));
-      break;
-    case MetricEstimator::kRandom:
-      fields.add("low", low, "numbers are uniform in [low, 1)", below(0, 1));
-      break;
-    case MetricEstimator::kRandomFixed:
-      fields.add("low", low, "numbers are uniform in [low, 1)", below(0, 1));
-      fields.add("seed", seed, "chooses the numbers", any_seed(-0x1p63));
-      break;
-    case MetricEstimator::kConstant:
-      fields.add("value", value, "of the metric, must be given", at_least(0));
-      break;
-    case MetricEstimator::kMatched:
-      fields.add("value", value,
-                 "of the metric: its measured mean in the paired run, must be given", at_least(0));
-      break;
-    case MetricEstimator::kTemperature:
-      fields.add("value", value, "where the learned temperature of each head starts; 1 when absent",
-                 above(0));
-      break;
+  for (const ops::EstimatorOption* option : estimator->options) {
+    if (option != nullptr) add_option(fields, *option);
+  }
+}
+
+void MetricFields::add_option(FieldList& fields, const ops::EstimatorOption& option) {
+  using Field = ops::EstimatorOption::Field;
+  switch (option.field) {
+    case Field::kDelta:
+      return fields.add(option.name, delta, option.help, above(0));
+    case Field::kAttenuation:
+      return fields.add(option.name, attenuation, option.help, above(0));
+    case Field::kPoints:
+      return fields.add_enum(
+          option.name, points, {"queries", "keys"},
+          [](const std::string& name) {
+            return name == "queries" ? MetricPoints::kQueries : MetricPoints::kKeys;
+          },
+          option.help);
+    case Field::kStep:
+      return fields.add(option.name, step, option.help, above(0));
+    case Field::kQueryStride:
+      return fields.add(option.name, query_stride, option.help, between(1, kMostTokens));
+    case Field::kLow:
+      return fields.add(option.name, low, option.help, below(0, 1));
+    case Field::kSeed:
+      return fields.add(option.name, seed, option.help, any_seed(-0x1p63));
+    case Field::kValue:
+      return fields.add(option.name, value, option.help, at_least(0));
+    case Field::kStart:
+      return fields.add(option.name, value, option.help, above(0));
   }
 }
 

@@ -4,7 +4,7 @@
 #include <torch/torch.h>
 
 #include "elliptical/base/errors.h"
-#include "elliptical/ops/packed_attention.h"
+#include "elliptical/ops/qkv_attention.h"
 
 namespace elliptical::nn {
 namespace {
@@ -15,7 +15,7 @@ struct MultiHeadCache : AttentionCache {
 
   /// Appends keys and values of new tokens, and puts all so far in their place.
   void append(HeadMixer::Heads& heads) {
-    heads.packed = at::Tensor();
+    heads.qkv = at::Tensor();
     if (!heads.second_k.defined()) {
       std::tie(heads.k, heads.v) = tokens.append(heads.k, heads.v);
       return;
@@ -61,9 +61,9 @@ MultiHead::MultiHead(const AttentionShape& shape, std::shared_ptr<HeadMixer> mix
 }
 
 HeadMixer::Heads MultiHead::project(const at::Tensor& x) const {
-  const ops::PackedHeads packed = ops::split_heads(qkv_->forward(x), num_heads_);
-  HeadMixer::Heads all{packed.q, packed.k, packed.v, packed.v};
-  all.packed = packed.all;
+  const ops::QkvHeads heads = ops::split_heads(qkv_->forward(x), num_heads_);
+  HeadMixer::Heads all{heads.q, heads.k, heads.v, heads.v};
+  all.qkv = heads.all;
   if (second_keys_) {
     const at::Tensor second = second_keys_->forward(x);
     all.second_k =

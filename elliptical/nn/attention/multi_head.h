@@ -33,9 +33,9 @@ class HeadMixer : public torch::nn::Module {
   struct Heads {
     at::Tensor q, k, v, v_new;
     at::Tensor second_k = {};  ///< like k, for mixers that ask for a second set of keys
-    /// (B, N, 3, H, D): what q, k and v are views of (ops/packed_attention.h). Undefined where they
+    /// (B, N, 3, H, D): what q, k and v are views of (ops/qkv_attention.h). Undefined where they
     /// are not: who replaces one of them leaves this out.
-    at::Tensor packed = {};
+    at::Tensor qkv = {};
   };
   virtual at::Tensor mix(const Heads& heads,
                          const Pass& pass,

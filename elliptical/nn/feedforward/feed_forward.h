@@ -14,7 +14,7 @@
 #include "elliptical/base/options.h"
 #include "elliptical/nn/norm.h"
 #include "elliptical/nn/pass.h"
-#include "elliptical/ops/pre_norm.h"
+#include "elliptical/ops/residual_norm.h"
 
 namespace elliptical::nn {
 

@@ -4,7 +4,7 @@
 #include <torch/torch.h>
 
 #include "elliptical/nn/dropout.h"
-#include "elliptical/ops/pre_norm.h"
+#include "elliptical/ops/gelu_feed_forward.h"
 
 namespace elliptical::nn {
 
@@ -16,7 +16,7 @@ GeluMlp::GeluMlp(int64_t dim, int64_t hidden_dim, double dropout)
 at::Tensor GeluMlp::forward(const at::Tensor& x, Pass& pass) {
   const ops::ElementDropout dropout = element_dropout(pass, dropout_, "feedforward dropout");
   if (dropout.p > 0.0) return fc2_->forward(drop(at::gelu(fc1_->forward(x)), dropout));
-  return ops::gelu_feed_forward(x, fc1_->weight, fc1_->bias, fc2_->weight, fc2_->bias);
+  return ops::gelu_feed_forward(x, {fc1_->weight, fc1_->bias, fc2_->weight, fc2_->bias});
 }
 
 std::optional<ops::NormedSum> GeluMlp::forward_between(const at::Tensor& x,

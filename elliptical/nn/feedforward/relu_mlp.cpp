@@ -4,7 +4,7 @@
 #include <torch/torch.h>
 
 #include "elliptical/nn/dropout.h"
-#include "elliptical/ops/feedforward.h"
+#include "elliptical/ops/feed_forward.h"
 
 namespace elliptical::nn {
 
@@ -14,7 +14,7 @@ ReluMlp::ReluMlp(int64_t dim, int64_t hidden_dim, double dropout)
       dropout_(dropout) {}
 
 at::Tensor ReluMlp::forward(const at::Tensor& x, Pass& pass) {
-  return ops::feed_forward(x, fc1_->weight, fc1_->bias, fc2_->weight,
+  return ops::feed_forward(x, {fc1_->weight, fc1_->bias, fc2_->weight},
                            element_dropout(pass, dropout_, "feedforward dropout"));
 }
 
