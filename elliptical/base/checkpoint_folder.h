@@ -2,7 +2,7 @@
 //
 // The folder of a checkpoint, `checkpoints/step-N/`, without what its tensors mean: state.json
 // holds the checksums of the other files and of itself, so that damage is told from weights before
-// anybody uses them. run/checkpoint.h writes checkpoints and reads their tensors; whatever reads
+// anybody uses them. store/checkpoint.h writes checkpoints and reads their tensors; whatever reads
 // weights of another run looks for them here, so that nobody reads them unchecked.
 #pragma once
 

@@ -99,8 +99,9 @@ int attack(const Arguments& arguments) {
     if (format != "none") print_records(std::cout, records, format);
     std::cout.flush();
     if (dump_path.empty()) return;
-    run::replace_tensors(dump_path, concatenated(dump.tensors),
-                         run::attack_metadata(plan.cases.front(), plan.profile, dump.class_names));
+    store::replace_tensors(
+        dump_path, concatenated(dump.tensors),
+        run::attack_metadata(plan.cases.front(), plan.profile, dump.class_names));
   };
   const std::vector<Record> records =
       attack_run(loaded, plan, eval_assignments, hooks, dump_path.empty() ? nullptr : &dump, tell);

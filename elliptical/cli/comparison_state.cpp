@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "elliptical/report/measurement.h"
-#include "elliptical/run/checkpoint.h"
+#include "elliptical/store/checkpoint.h"
 
 namespace elliptical::cli {
 namespace {
@@ -94,7 +94,7 @@ RunState state_of(const run::PlannedRun& planned, const ComparisonWork& work) {
   RunState state{.lacks_damaged = !work.damage.empty(), .attacks = work.attacks.cases};
   const run::RunPaths paths{planned.folder};
   const int64_t last = planned.options.train.steps;
-  const std::vector<int64_t> steps = run::checkpoint_steps(paths.checkpoints());
+  const std::vector<int64_t> steps = checkpoint_steps(paths.checkpoints());
   if (steps.empty() || !std::filesystem::exists(paths.config())) return state;
   state.part_trained =
       static_cast<double>(steps.back()) / static_cast<double>(std::max<int64_t>(last, 1));

@@ -66,7 +66,7 @@ int eval(const Arguments& arguments) {
   const auto tell = [&](const std::vector<Record>& records) {
     print_records(std::cout, records, format);
     std::cout.flush();
-    if (!dump_path.empty()) run::replace_tensors(dump_path, concatenated(dump));
+    if (!dump_path.empty()) store::replace_tensors(dump_path, concatenated(dump));
   };
   const std::vector<Record> records =
       evaluate_run(loaded, all, hooks, dump_path.empty() ? nullptr : &dump, tell);

@@ -76,7 +76,7 @@ namespace {
 void require_finite(const torch::nn::Module& model,
                     const std::filesystem::path& checkpoint,
                     bool is_average) {
-  const std::string name = run::non_finite_tensor(run::named_tensors(model));
+  const std::string name = run::non_finite_tensor(store::named_tensors(model));
   if (name.empty()) return;
   throw RunError(fmt::format(
       "{}: weights must be finite, {} is not (choose an older checkpoint with --step, or train it "
@@ -105,22 +105,22 @@ void add_step(CLI::App& app, int64_t& step) {
       ->check(CLI::NonNegativeNumber);
 }
 
-run::Checkpoint choose_checkpoint(const run::RunPaths& paths,
-                                  int64_t step,
-                                  run::CheckpointPart part,
-                                  const run::LoopHooks& hooks) {
+store::Checkpoint choose_checkpoint(const run::RunPaths& paths,
+                                    int64_t step,
+                                    store::CheckpointPart part,
+                                    const run::LoopHooks& hooks) {
   const std::string run = paths.folder.string();
-  const std::vector<int64_t> steps = run::checkpoint_steps(paths.checkpoints());
+  const std::vector<int64_t> steps = checkpoint_steps(paths.checkpoints());
   if (steps.empty()) {
     throw RunError(run + ": must have a checkpoint, has none yet (train it: elliptical resume " +
                    run + ")");
   }
-  if (step < 0) return *run::newest_checkpoint(paths.checkpoints(), part, hooks.notice);
+  if (step < 0) return *store::newest_checkpoint(paths.checkpoints(), part, hooks.notice);
   if (std::find(steps.begin(), steps.end(), step) == steps.end()) {
     throw RunError(fmt::format("{}: --step must be one of its checkpoints, {}, got {}", run,
                                fmt::join(steps, ", "), step));
   }
-  return run::read_checkpoint(paths.checkpoints() / checkpoint_name(step), part);
+  return store::read_checkpoint(paths.checkpoints() / checkpoint_name(step), part);
 }
 
 LoadedRun load_run(const std::filesystem::path& folder,
@@ -137,11 +137,11 @@ LoadedRun load_run(const std::filesystem::path& folder,
                    ": train.ema_decay must be above 0 for an average of its weights, is 0 (leave "
                    "out --weights ema, or train with --set train.ema_decay=0.9999)");
   }
-  const auto part = average ? run::CheckpointPart::kAverage : run::CheckpointPart::kModel;
-  const run::Checkpoint checkpoint = choose_checkpoint(loaded.paths, step, part, hooks);
+  const auto part = average ? store::CheckpointPart::kAverage : store::CheckpointPart::kModel;
+  const store::Checkpoint checkpoint = choose_checkpoint(loaded.paths, step, part, hooks);
   loaded.task = make_task(loaded.options, tasks::TaskUse::kMeasuring);
-  run::copy_tensors(
-      run::named_tensors(loaded.task->model()), average ? checkpoint.average : checkpoint.model,
+  store::copy_tensors(
+      store::named_tensors(loaded.task->model()), average ? checkpoint.average : checkpoint.model,
       (checkpoint.folder / (average ? "ema.safetensors" : "model.safetensors")).string());
   require_finite(loaded.task->model(), checkpoint.folder, average);
   loaded.task->model().eval();
@@ -184,14 +184,14 @@ std::vector<Record> evaluate_run(LoadedRun& loaded,
     if (!snapshot->missing.empty()) hooks.say(snapshot->missing);
     snapshot->metadata["step"] = std::to_string(loaded.step);
     if (!snapshot->tensors.empty()) {
-      run::replace_tensors(loaded.paths.snapshot(), snapshot->tensors, snapshot->metadata);
+      store::replace_tensors(loaded.paths.snapshot(), snapshot->tensors, snapshot->metadata);
     }
   }
   return *records;
 }
 
-run::NamedTensors concatenated(const tasks::Dump& dump) {
-  run::NamedTensors result;
+store::NamedTensors concatenated(const tasks::Dump& dump) {
+  store::NamedTensors result;
   for (const auto& [name, pieces] : dump) result.emplace_back(name, at::cat(pieces));
   return result;
 }
@@ -261,7 +261,7 @@ void resume_run(const run::RunPaths& paths, const run::LoopHooks& hooks) {
   run::RunOptions options;
   run::read_config(paths, options);
   // One that was stopped before its first checkpoint begins again.
-  const bool is_new = run::checkpoint_steps(paths.checkpoints()).empty();
+  const bool is_new = checkpoint_steps(paths.checkpoints()).empty();
   const std::unique_ptr<tasks::Task> task =
       make_task(options, is_new ? tasks::TaskUse::kNewRun : tasks::TaskUse::kTraining);
   hooks.describe(task->data_description());

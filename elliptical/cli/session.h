@@ -13,11 +13,11 @@
 
 #include "elliptical/cli/arguments.h"
 #include "elliptical/run/attack_plan.h"
-#include "elliptical/run/checkpoint.h"
 #include "elliptical/run/evaluate.h"
 #include "elliptical/run/run_folder.h"
 #include "elliptical/run/run_options.h"
-#include "elliptical/run/tensor_files.h"
+#include "elliptical/store/checkpoint.h"
+#include "elliptical/store/tensor_files.h"
 
 namespace elliptical::cli {
 
@@ -57,10 +57,10 @@ void add_step(CLI::App& app, int64_t& step);
 
 /// The checkpoint of that step, or for -1 the newest that can be used. RunError where there is
 /// none; it lists those that are there.
-run::Checkpoint choose_checkpoint(const run::RunPaths& paths,
-                                  int64_t step,
-                                  run::CheckpointPart part,
-                                  const run::LoopHooks& hooks);
+store::Checkpoint choose_checkpoint(const run::RunPaths& paths,
+                                    int64_t step,
+                                    store::CheckpointPart part,
+                                    const run::LoopHooks& hooks);
 
 /// `step` as above. Without `weights` those that the run is measured by (train.eval_weights).
 /// RunError where there is no average and one is asked for, and where weights are not finite.
@@ -85,7 +85,7 @@ std::vector<Record> evaluate_run(LoadedRun& loaded,
                                  const Told& told = {});
 
 /// Results of a dump, whole, as a file has them.
-run::NamedTensors concatenated(const tasks::Dump& dump);
+store::NamedTensors concatenated(const tasks::Dump& dump);
 
 /// If given, what an attack of one case leaves beside its records.
 struct AttackDump {

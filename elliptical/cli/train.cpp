@@ -119,15 +119,15 @@ int fork(const Arguments& arguments) {
   run::read_config(from, options);
   apply_overrides(assignments, fields_of(options));
   run::check_new(paths);
-  const run::Checkpoint checkpoint = choose_checkpoint(
-      from, step, restart ? run::CheckpointPart::kModel : run::CheckpointPart::kAll,
+  const store::Checkpoint checkpoint = choose_checkpoint(
+      from, step, restart ? store::CheckpointPart::kModel : store::CheckpointPart::kAll,
       printer.hooks());
   if (!restart && options.train.steps < checkpoint.state.step) {
     throw UsageError(fmt::format(
         "fork: train.steps must be at least {}, the step that it starts from, is {} (--set "
         "train.steps=N, an earlier checkpoint with --step, there are {}, or --restart)",
         checkpoint.state.step, options.train.steps,
-        fmt::join(run::checkpoint_steps(from.checkpoints()), ", ")));
+        fmt::join(checkpoint_steps(from.checkpoints()), ", ")));
   }
   const std::unique_ptr<tasks::Task> task = make_task(options, tasks::TaskUse::kTraining);
   printer.telling_hooks().describe(task->data_description());

@@ -15,16 +15,11 @@
 #include <string>
 
 #include "elliptical/base/checkpoint_folder.h"
-#include "elliptical/run/tensor_files.h"
+#include "elliptical/store/tensor_files.h"
 
-namespace elliptical::run {
+namespace elliptical::store {
 
 namespace fs = std::filesystem;
-
-// Readers of these names need not know in which room they are declared.
-using elliptical::checkpoint_steps;
-using elliptical::CheckpointState;
-using elliptical::Notice;
 
 struct Checkpoint {
   CheckpointState state;
@@ -50,8 +45,14 @@ void mark_evaluated(const fs::path& checkpoints, int64_t step);
 /// Reads and verifies one. Throws DataError: file and what is wrong with it.
 Checkpoint read_checkpoint(const fs::path& folder, CheckpointPart part);
 
-/// The newest that verifies; `notice` hears which ones do not, and why. None: there is no
-/// checkpoint at all. Throws RunError when there are some and each is damaged.
+/// The newest that verifies; `notice` hears which ones do not, and why. None: none does. Whoever
+/// reads weights of a run reads them here, so that damage falls back to the checkpoint before.
+std::optional<Checkpoint> find_checkpoint(const fs::path& checkpoints,
+                                          CheckpointPart part,
+                                          const Notice& notice);
+
+/// The same for a run that goes on: RunError where there are some and each is damaged, since one
+/// that began again would throw them away. None: there is no checkpoint at all.
 std::optional<Checkpoint> newest_checkpoint(const fs::path& checkpoints,
                                             CheckpointPart part,
                                             const Notice& notice);
@@ -65,4 +66,4 @@ void clean_checkpoints(const fs::path& checkpoints,
 /// Removes all but the newest `num_kept` and `best`. A folder is renamed before it is emptied.
 void retain_checkpoints(const fs::path& checkpoints, int64_t num_kept, std::optional<int64_t> best);
 
-}  // namespace elliptical::run
+}  // namespace elliptical::store

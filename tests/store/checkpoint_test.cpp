@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Checkpoints that are whole, half there, damaged, too many. Fault IDs: C2, C3, C5, C6, C7.
-#include "elliptical/run/checkpoint.h"
+#include "elliptical/store/checkpoint.h"
 
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -13,12 +13,17 @@
 
 #include "elliptical/base/errors.h"
 #include "elliptical/base/files.h"
-#include "tests/run/run_fixture.h"
+#include "tests/support/error_message.h"
+#include "tests/support/lines.h"
+#include "tests/support/temporary_folder.h"
 
-namespace elliptical::run::testing {
+namespace elliptical::store {
 namespace {
 
-class CheckpointTest : public RunTest {
+using test::any_contains;
+using test::error_message;
+
+class CheckpointTest : public ::testing::Test {
  protected:
   CheckpointTest() : folder_(root_ / "checkpoints") { fs::create_directory(folder_); }
 
@@ -38,8 +43,11 @@ class CheckpointTest : public RunTest {
     return folder_ / ("step-" + std::to_string(step)) / name;
   }
 
+  const test::TemporaryFolder temporary_;
+  const fs::path root_ = temporary_.path();
   fs::path folder_;
   NamedTensors average_;
+  std::vector<std::string> notices_;
   Notice notice_ = [this](const std::string& line) { notices_.push_back(line); };
 };
 
@@ -70,9 +78,9 @@ TEST_F(CheckpointTest, AverageIsAFileOfItsOwn) {
   save(1);
   EXPECT_FALSE(fs::exists(file(1, "ema.safetensors")));
   EXPECT_TRUE(read_checkpoint(folder_ / "step-1", CheckpointPart::kAll).average.empty());
-  EXPECT_EQ(
-      message_of<DataError>([&] { read_checkpoint(folder_ / "step-1", CheckpointPart::kAverage); }),
-      file(1, "ema.safetensors").string() + ": state.json does not mention it");
+  EXPECT_EQ(error_message<DataError>(
+                [&] { read_checkpoint(folder_ / "step-1", CheckpointPart::kAverage); }),
+            file(1, "ema.safetensors").string() + ": state.json does not mention it");
 
   average_ = {{"a.weight", at::full({3, 2}, 0.5f)}};
   save(2);
@@ -168,8 +176,21 @@ TEST_F(CheckpointTest, C7StepOfAnotherFolderIsRefused) {
 TEST_F(CheckpointTest, C6AllDamagedIsAnErrorNotANewStart) {
   save(1);
   overwrite(file(1, "state.json"), "{}");
-  EXPECT_NE(message_of<RunError>([&] { newest(); }).find("one checkpoint must be whole, none is"),
-            std::string::npos);
+  EXPECT_NE(
+      error_message<RunError>([&] { newest(); }).find("one checkpoint must be whole, none is"),
+      std::string::npos);
+}
+
+TEST_F(CheckpointTest, C6WhoeverOnlyReadsWeightsIsToldOfEachAndGetsNone) {
+  EXPECT_FALSE(find_checkpoint(folder_, CheckpointPart::kModel, notice_));
+  save(1);
+  save(2);
+  flip_bit(file(2, "model.safetensors"), -1);
+  EXPECT_EQ(find_checkpoint(folder_, CheckpointPart::kModel, notice_)->state.step, 1);
+  flip_bit(file(1, "model.safetensors"), -1);
+  notices_.clear();
+  EXPECT_FALSE(find_checkpoint(folder_, CheckpointPart::kModel, notice_));
+  EXPECT_EQ(notices_.size(), 2U);
 }
 
 TEST_F(CheckpointTest, C5SavingReplacesALeftover) {
@@ -233,7 +254,7 @@ TEST_F(CheckpointTest, C3AFileThatCanNotGrowLeavesTheOldCheckpointAndNothingElse
     std::string message;
     {
       const FileSizeLimit limit(static_cast<rlim_t>(max_bytes));
-      message = message_of<std::runtime_error>([&] { save(2); });
+      message = error_message<std::runtime_error>([&] { save(2); });
     }
     EXPECT_NE(message.find("step-2.incomplete/"), std::string::npos) << message;
     EXPECT_EQ(newest(), 1);
@@ -254,4 +275,4 @@ TEST_F(CheckpointTest, C12PathsThatAreNotUtf8AndVeryLong) {
 }
 
 }  // namespace
-}  // namespace elliptical::run::testing
+}  // namespace elliptical::store

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "elliptical/run/checkpoint.h"
+#include "elliptical/store/checkpoint.h"
 
 #include "elliptical/base/errors.h"
 #include "elliptical/base/files.h"
 
-namespace elliptical::run {
+namespace elliptical::store {
 namespace {
 
 constexpr const char* kIncomplete = ".incomplete";
@@ -81,14 +81,20 @@ Checkpoint read_checkpoint(const fs::path& folder, CheckpointPart part) {
   return read_parts(open_checkpoint(folder), part);
 }
 
+std::optional<Checkpoint> find_checkpoint(const fs::path& checkpoints,
+                                          CheckpointPart part,
+                                          const Notice& notice) {
+  std::optional<Checkpoint> result;
+  newest_usable(
+      checkpoints, [&](const CheckpointFolder& from) { result = read_parts(from, part); }, notice);
+  return result;
+}
+
 std::optional<Checkpoint> newest_checkpoint(const fs::path& checkpoints,
                                             CheckpointPart part,
                                             const Notice& notice) {
-  std::optional<Checkpoint> result;
-  const auto read = [&](const CheckpointFolder& from) { result = read_parts(from, part); };
-  if (newest_usable(checkpoints, read, notice) || checkpoint_steps(checkpoints).empty()) {
-    return result;
-  }
+  std::optional<Checkpoint> result = find_checkpoint(checkpoints, part, notice);
+  if (result || checkpoint_steps(checkpoints).empty()) return result;
   throw RunError(checkpoints.string() +
                  ": one checkpoint must be whole, none is (to start again from the first step: "
                  "remove this folder)");
@@ -128,4 +134,4 @@ void retain_checkpoints(const fs::path& checkpoints,
   }
 }
 
-}  // namespace elliptical::run
+}  // namespace elliptical::store
