@@ -19,6 +19,7 @@ namespace elliptical {
 inline constexpr const char* kModelFile = "model.safetensors";
 inline constexpr const char* kOptimizerFile = "optimizer.safetensors";
 inline constexpr const char* kAverageFile = "ema.safetensors";
+inline constexpr const char* kVocabularyFile = "vocabulary.txt";
 inline constexpr const char* kStateFile = "state.json";
 
 /// What people are told on the way, one line each.

@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 struct CompareArguments {
   std::vector<fs::path> recipes;
-  RecipeArguments changes;  ///< of every recipe
+  run::RecipeRequest changes;  ///< of every recipe
   fs::path folder;
   std::string seeds = "3", controls = "all", split = "test", format = "table", method = "block",
               reference = "softmax", corruption = "gaussian_noise";
@@ -68,9 +68,9 @@ ComparisonWork make_work(const CompareArguments& arguments) {
                                  .controls = run::parse_controls(arguments.controls),
                                  .folder = arguments.folder};
   for (const fs::path& recipe : arguments.recipes) {
-    RecipeArguments changed = arguments.changes;
+    run::RecipeRequest changed = arguments.changes;
     changed.recipe = recipe;
-    request.recipes.push_back(read_recipe_options(changed));
+    request.recipes.push_back(run::read_options(changed));
   }
   ComparisonWork work{.plan = run::plan_comparison(request),
                       .split = arguments.split,
@@ -164,7 +164,7 @@ int compare(const Arguments& words) {
       ->check(one_of({"train", "valid", "test"}));
   app.add_option("--reference", arguments.reference, "method that others are compared with");
   app.add_option("--jobs", arguments.num_jobs, "runs at once")->check(CLI::Range(1, 1024));
-  arguments.changes.add_overrides(app);
+  add_overrides(app, arguments.changes);
   add_threads(app, arguments.num_threads);
   app.add_option("--format", arguments.format, "How to print")
       ->check(one_of({"table", "json", "csv"}));

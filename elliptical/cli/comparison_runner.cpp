@@ -15,7 +15,9 @@
 #include "elliptical/cli/comparison_state.h"
 #include "elliptical/cli/session.h"
 #include "elliptical/run/jobs.h"
+#include "elliptical/run/measure_run.h"
 #include "elliptical/run/signals.h"
+#include "elliptical/run/start_run.h"
 #include "elliptical/run/train.h"
 
 namespace elliptical::cli {
@@ -55,14 +57,16 @@ void finish_run(const run::PlannedRun& planned,
   const run::RunPaths paths{planned.folder};
   wait_for_lock(paths);
   if (!fs::exists(paths.config())) {
-    start_run(paths, planned.options, hooks);
+    run::start_run(
+        {.paths = paths, .options = planned.options, .program = kProgram, .hooks = hooks});
   } else if (!state_of(planned, work).is_trained) {
-    resume_run(paths, hooks);
+    run::resume_run({.paths = paths, .program = kProgram, .hooks = hooks});
   }
   RunState state = state_of(planned, work);
   if (state.is_whole()) return;
   const run::RunLock lock(paths);
-  LoadedRun loaded = load_run(paths.folder, planned.options.train.steps, hooks);
+  run::LoadedRun loaded =
+      run::load_run({.folder = paths.folder, .step = planned.options.train.steps, .hooks = hooks});
   const auto assignments = [&](const std::vector<std::string>& more) {
     std::vector<std::string> all = {"split=" + work.split, fmt::format("blocks={}", kBlocks)};
     if (!work.method.empty()) all.push_back("method=" + work.method);
@@ -70,7 +74,8 @@ void finish_run(const run::PlannedRun& planned,
     return all;
   };
   if (state.lacks_clean) {
-    evaluate_run(loaded, assignments({"metric_profile=true"}), measuring);
+    run::evaluate_run(
+        {.run = loaded, .assignments = assignments({"metric_profile=true"}), .hooks = measuring});
     state = state_of(planned, work);
   }
   std::vector<std::string> fewer;
@@ -78,12 +83,16 @@ void finish_run(const run::PlannedRun& planned,
   if (state.lacks_damaged) {
     std::vector<std::string> damage = work.damage;
     damage.insert(damage.end(), fewer.begin(), fewer.end());
-    evaluate_run(loaded, assignments(damage), measuring);
+    run::evaluate_run({.run = loaded, .assignments = assignments(damage), .hooks = measuring});
   }
   if (state.attacks.empty()) return;
   run::AttackPlan plan = work.attacks;
   plan.cases = state.attacks;
-  attack_run(loaded, plan, assignments(fewer), hooks);
+  run::attack_run({.run = loaded,
+                   .plan = plan,
+                   .assignments = assignments(fewer),
+                   .program = kProgram,
+                   .hooks = hooks});
 }
 
 void check_folder(const run::PlannedRun& planned) {

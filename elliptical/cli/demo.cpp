@@ -42,7 +42,7 @@ constexpr DemoData kPictures = {"cifar-10", data::kSmallPictures, "the built-in 
 struct DemoArguments {
   fs::path recipes = "recipes", folder = "runs/main", report = "report.html";
   std::string seeds = "1";
-  RecipeArguments changes;
+  run::RecipeRequest changes;
   int threads = 0;
 };
 

@@ -259,8 +259,11 @@ void Trainer::save(bool pending) {
                                 .data = task_.data_fingerprint(),
                                 .program = job_.program,
                                 .origin = origin_};
-    store::save_checkpoint(job_.paths.checkpoints(), state, store::named_tensors(task_.model()),
-                           optimizer_.state(), average_.state(),
+    store::save_checkpoint(job_.paths.checkpoints(), state,
+                           {.model = store::named_tensors(task_.model()),
+                            .optimizer = optimizer_.state(),
+                            .average = average_.state(),
+                            .vocabulary = task_.vocabulary()},
                            [this](const std::string& line) { job_.hooks.say(line); });
     saved_step_ = step_;
     saved_evaluated_ = !pending;

@@ -3,12 +3,14 @@
 
 #include "elliptical/base/errors.h"
 #include "elliptical/base/files.h"
+#include "elliptical/base/sha256.h"
 
 namespace elliptical::store {
 namespace {
 
 constexpr const char* kIncomplete = ".incomplete";
 constexpr const char* kDamaged = ".damaged";
+constexpr uint64_t kMaxVocabularyBytes = uint64_t{1} << 30;
 
 /// Removes a folder so that what is left of it, if we die meanwhile, can not be taken for a
 /// checkpoint.
@@ -22,10 +24,23 @@ void remove_folder(const fs::path& folder) {
   fs::remove_all(aside);
 }
 
+/// A new file, synced.
+WrittenFile write_text(const fs::path& path, const std::string& text) {
+  FileWriter file(path, IfThere::kFail);
+  file.write(text);
+  file.finish();
+  return {.sha256 = sha256_hex(text), .num_bytes = static_cast<int64_t>(text.size())};
+}
+
 Checkpoint read_parts(const CheckpointFolder& from, CheckpointPart part) {
   Checkpoint result{.state = from.state, .folder = from.folder};
   const auto read = [&](const char* name) { return read_tensors(from.checked_file(name)); };
-  if (part != CheckpointPart::kAverage) result.model = read(kModelFile);
+  if (from.has(kVocabularyFile)) {
+    result.vocabulary = read_file(from.checked_file(kVocabularyFile), kMaxVocabularyBytes);
+  }
+  if (part == CheckpointPart::kModel || part == CheckpointPart::kAll) {
+    result.model = read(kModelFile);
+  }
   if (part == CheckpointPart::kAll) result.optimizer = read(kOptimizerFile);
   if (part == CheckpointPart::kAverage ||
       (part == CheckpointPart::kAll && from.has(kAverageFile))) {
@@ -38,9 +53,7 @@ Checkpoint read_parts(const CheckpointFolder& from, CheckpointPart part) {
 
 void save_checkpoint(const fs::path& checkpoints,
                      const CheckpointState& state,
-                     const NamedTensors& model,
-                     const NamedTensors& optimizer,
-                     const NamedTensors& average,
+                     const CheckpointContents& contents,
                      const Notice& notice) {
   const fs::path final_folder = checkpoints / checkpoint_name(state.step);
   fs::path folder = final_folder;
@@ -52,12 +65,15 @@ void save_checkpoint(const fs::path& checkpoints,
   try {
     fs::create_directory(folder);
     std::map<std::string, WrittenFile> files;
-    files[kModelFile] = write_tensors(folder / kModelFile, model);
-    files[kOptimizerFile] = write_tensors(folder / kOptimizerFile, optimizer);
-    if (!average.empty()) files[kAverageFile] = write_tensors(folder / kAverageFile, average);
-    FileWriter state_file(folder / kStateFile, IfThere::kFail);
-    state_file.write(checkpoint_state_text(state, files));
-    state_file.finish();
+    files[kModelFile] = write_tensors(folder / kModelFile, contents.model);
+    files[kOptimizerFile] = write_tensors(folder / kOptimizerFile, contents.optimizer);
+    if (!contents.average.empty()) {
+      files[kAverageFile] = write_tensors(folder / kAverageFile, contents.average);
+    }
+    if (!contents.vocabulary.empty()) {
+      files[kVocabularyFile] = write_text(folder / kVocabularyFile, contents.vocabulary);
+    }
+    write_text(folder / kStateFile, checkpoint_state_text(state, files));
     sync_folder(folder);
     fs::rename(folder, final_folder);
   } catch (...) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // Checkpoints: `checkpoints/step-N/` with model.safetensors, optimizer.safetensors, where an
-// average of the weights is kept ema.safetensors, and state.json, which holds the checksums of the
-// others and of itself. One is written as `step-N.incomplete`, synced file by file, renamed, and
-// the folder above synced: whatever happens, a folder called step-N is whole or was damaged later,
-// which its checksums tell.
+// average of the weights is kept ema.safetensors, where weights belong to words vocabulary.txt, and
+// state.json, which holds the checksums of the others and of itself. One is written as
+// `step-N.incomplete`, synced file by file, renamed, and the folder above synced: whatever happens,
+// a folder called step-N is whole or was damaged later, which its checksums tell.
 //
 // There is no random state and no data position in it: both are functions of the seed and the step.
 #pragma once
@@ -26,17 +26,25 @@ struct Checkpoint {
   fs::path folder;
   // Empty where it was not asked for; the average also where none is kept.
   std::map<std::string, at::Tensor> model, optimizer, average;
+  /// The words that the weights belong to, one a line, in the order of their numbers. Empty where
+  /// there are none, and in checkpoints of versions that did not keep them.
+  std::string vocabulary;
 };
 
-enum class CheckpointPart { kModel, kAverage, kAll };
+/// Which tensors are read; the vocabulary is read with each of them.
+enum class CheckpointPart { kVocabulary, kModel, kAverage, kAll };
 
-/// Writes `checkpoints/step-N`; N must not exist. An empty `average` has no file. When it fails,
-/// nothing is left and what was there is as before.
+/// What is saved of a run beside its state; an empty average and an empty vocabulary have no file.
+struct CheckpointContents {
+  NamedTensors model, optimizer = {}, average = {};
+  std::string vocabulary = {};
+};
+
+/// Writes `checkpoints/step-N`; N must not exist. When it fails, nothing is left and what was there
+/// is as before.
 void save_checkpoint(const fs::path& checkpoints,
                      const CheckpointState& state,
-                     const NamedTensors& model,
-                     const NamedTensors& optimizer,
-                     const NamedTensors& average,
+                     const CheckpointContents& contents,
                      const Notice& notice);
 
 /// Notes in the checkpoint of that step that its evaluation is in the records. Atomic.

@@ -17,14 +17,15 @@ std::unique_ptr<Options> make_options() {
   return std::make_unique<T>();
 }
 
-std::unique_ptr<Task> make_language_model(const Options& options, uint64_t seed, TaskUse use) {
-  return std::make_unique<LanguageModelTask>(dynamic_cast<const LanguageModelOptions&>(options),
-                                             seed, use);
+std::unique_ptr<Task> make_language_model(const Options& options, const TaskSetup& setup) {
+  const auto& lm = dynamic_cast<const LanguageModelOptions&>(options);
+  return std::make_unique<LanguageModelTask>(lm, open_text(lm.data, setup.vocabulary), setup.seed,
+                                             setup.use);
 }
 
-std::unique_ptr<Task> make_classify_image(const Options& options, uint64_t seed, TaskUse use) {
+std::unique_ptr<Task> make_classify_image(const Options& options, const TaskSetup& setup) {
   return std::make_unique<ClassifyImageTask>(dynamic_cast<const ClassifyImageOptions&>(options),
-                                             seed, use);
+                                             setup.seed, setup.use);
 }
 
 template <class TaskOptions>

@@ -105,6 +105,15 @@ enum class TaskUse {
   kMeasuring  ///< nothing that only training needs
 };
 
+/// What a task is made with beside its options.
+struct TaskSetup {
+  uint64_t seed = 0;
+  TaskUse use = TaskUse::kNewRun;
+  /// The words that the weights belong to which the task is made for, as `Task::vocabulary` told
+  /// them. Empty: there are no such weights, or they do not say.
+  std::string vocabulary = {};
+};
+
 class Task {
  public:
   virtual ~Task() = default;
@@ -116,6 +125,9 @@ class Task {
   virtual std::map<std::string, std::string> data_fingerprint() const = 0;
   /// Facts of the configuration that every record carries: task, attention, leaks_future, ...
   virtual std::map<std::string, LabelValue> labels() const = 0;
+  /// Where weights belong to words: these, one a line, in the order of their numbers. They are kept
+  /// with the weights, which mean nothing without them.
+  virtual std::string vocabulary() const { return ""; }
   /// The data, in a line for people; empty: there is nothing to say.
   virtual std::string data_description() const { return ""; }
   /// What people are to be told about how it was made, one line each.
@@ -158,9 +170,9 @@ struct TaskEntry {
   const char* name;
   const char* description;
   std::unique_ptr<Options> (*make_options)();
-  /// Reads the data and builds the model with its initial weights, both from `seed`. Throws
+  /// Reads the data and builds the model with its initial weights, both from the seed. Throws
   /// ConfigError or DataError before any long work.
-  std::unique_ptr<Task> (*make)(const Options& options, uint64_t seed, TaskUse use);
+  std::unique_ptr<Task> (*make)(const Options& options, const TaskSetup& setup);
   /// Shrinks the options to something that ends within seconds (`--smoke`).
   void (*shrink)(Options& options);
   /// Null: not known.

@@ -104,7 +104,7 @@ def watched(run):
     checkpoints = run / "checkpoints"
     new, old = checkpoints / f"step-{NUM_STEPS}", checkpoints / f"step-{NUM_STEPS - 4}"
     incomplete = checkpoints / f"{new.name}.incomplete"
-    files = ["model.safetensors", "optimizer.safetensors", "state.json"]
+    files = ["model.safetensors", "optimizer.safetensors", "vocabulary.txt", "state.json"]
     removed = checkpoints / f"{old.name}.incomplete"
     paths = [checkpoints, new, incomplete, *(incomplete / name for name in files), old, removed]
     paths += [*(removed / name for name in files), *(old / name for name in files)]
@@ -219,7 +219,7 @@ def test_c4_files_are_synced_before_the_rename_and_the_folder_after(before_save,
     lines = (tmp_path / "ordered.trace").read_text().splitlines()
     renames = [i for i, line in enumerate(lines) if re.search(rf"rename(at)?\(.*step-{NUM_STEPS}\.incomplete", line)]
     (rename,) = renames
-    for name in ("model.safetensors", "optimizer.safetensors", "state.json"):
+    for name in ("model.safetensors", "optimizer.safetensors", "vocabulary.txt", "state.json"):
         of_file = [i for i, line in enumerate(lines) if f"step-{NUM_STEPS}.incomplete/{name}>" in line]
         assert of_file and max(of_file) < rename
         assert "sync(" in lines[max(of_file)], "the last thing that happens to a file is that it is synced"

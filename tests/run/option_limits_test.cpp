@@ -178,9 +178,8 @@ TEST_P(OptionLimits, M1ExtremesOfARecipeAreRefusedOrTrain) {
     expect_works_or_is_refused(
         [&] {
           const auto options = small_options(task, assignments);
-          const auto made = tasks::find_task(task).make(options->task.options(),
-                                                        static_cast<uint64_t>(options->seed),
-                                                        tasks::TaskUse::kNewRun);
+          const auto made = tasks::find_task(task).make(
+              options->task.options(), {.seed = static_cast<uint64_t>(options->seed)});
           made->loss(made->train_batch(0), RandomKey(0)).backward();
         },
         assignments.back());
@@ -193,7 +192,7 @@ TEST_P(OptionLimits, M1ExtremesOfARecipeAreRefusedOrTrain) {
 TEST_P(OptionLimits, M1ExtremesOfAnEvaluationAreRefusedOrMeasure) {
   const std::string name = GetParam();
   const auto small = small_options(name, {});
-  const auto task = tasks::find_task(name).make(small->task.options(), 1, tasks::TaskUse::kNewRun);
+  const auto task = tasks::find_task(name).make(small->task.options(), {.seed = 1});
   const auto make_eval = [&](const std::vector<std::string>& assignments) {
     std::shared_ptr<Options> options = task->make_eval_options();
     apply_overrides(assignments, fields_of(*options));

@@ -32,9 +32,10 @@ class CheckpointTest : public ::testing::Test {
         {"a.weight", at::full({3, 2}, static_cast<double>(step), at::kFloat)},
         {"count", at::full({}, step, at::kLong)}};
     const NamedTensors optimizer = {{"exp_avg.a.weight", at::ones({3, 2})}};
-    save_checkpoint(folder_,
-                    {.step = step, .seed = 5, .config = "seed = 5\n", .data = {{"text", "abc"}}},
-                    model, optimizer, average_, notice_);
+    save_checkpoint(
+        folder_, {.step = step, .seed = 5, .config = "seed = 5\n", .data = {{"text", "abc"}}},
+        {.model = model, .optimizer = optimizer, .average = average_, .vocabulary = vocabulary_},
+        notice_);
   }
 
   int64_t newest() { return newest_checkpoint(folder_, CheckpointPart::kAll, notice_)->state.step; }
@@ -47,6 +48,7 @@ class CheckpointTest : public ::testing::Test {
   const fs::path root_ = temporary_.path();
   fs::path folder_;
   NamedTensors average_;
+  std::string vocabulary_;
   std::vector<std::string> notices_;
   Notice notice_ = [this](const std::string& line) { notices_.push_back(line); };
 };
@@ -92,6 +94,26 @@ TEST_F(CheckpointTest, AverageIsAFileOfItsOwn) {
   flip_bit(file(2, "ema.safetensors"), -1);
   EXPECT_EQ(newest(), 1);
   EXPECT_TRUE(any_contains(notices_, "ema.safetensors: its checksum must be"));
+}
+
+TEST_F(CheckpointTest, C6VocabularyIsAFileOfItsOwnThatIsReadWithAnyPart) {
+  save(1);
+  EXPECT_FALSE(fs::exists(file(1, "vocabulary.txt")));
+  vocabulary_ = "<eos>\n\xC3\xA9\x1B[31m\n<unk>\n";
+  save(2);
+  EXPECT_EQ(read_file(file(2, "vocabulary.txt")), vocabulary_);
+  for (const CheckpointPart part :
+       {CheckpointPart::kVocabulary, CheckpointPart::kModel, CheckpointPart::kAll}) {
+    EXPECT_EQ(find_checkpoint(folder_, part, {})->vocabulary, vocabulary_);
+  }
+  EXPECT_TRUE(find_checkpoint(folder_, CheckpointPart::kVocabulary, {})->model.empty());
+  mark_evaluated(folder_, 2);
+  EXPECT_EQ(find_checkpoint(folder_, CheckpointPart::kModel, {})->vocabulary, vocabulary_);
+
+  // Weights with other words are other weights: damage falls back to the checkpoint before.
+  flip_bit(file(2, "vocabulary.txt"), 7);
+  EXPECT_EQ(newest(), 1);
+  EXPECT_TRUE(any_contains(notices_, "vocabulary.txt: its checksum must be"));
 }
 
 TEST_F(CheckpointTest, NoneYet) {
@@ -269,7 +291,8 @@ TEST_F(CheckpointTest, C12PathsThatAreNotUtf8AndVeryLong) {
        {std::string("with space"), std::string("\xff\xfe"), std::string(200, 'x')}) {
     folder_ = root_ / name / "checkpoints";
     fs::create_directories(folder_);
-    save_checkpoint(folder_, {.step = 1, .origin = (root_ / name).string()}, {}, {}, {}, notice_);
+    save_checkpoint(folder_, {.step = 1, .origin = (root_ / name).string()}, {.model = {}},
+                    notice_);
     EXPECT_EQ(newest(), 1);
   }
 }

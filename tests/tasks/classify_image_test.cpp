@@ -193,8 +193,8 @@ TEST_F(TeacherTest, DamagedCheckpointsAreNamedAndOlderOnesUsed) {
   std::filesystem::create_directories(checkpoints);
   for (const int64_t step : {1, 2}) {
     ClassifyImageTask teacher(small_vit_options(), 70 + step);
-    store::save_checkpoint(checkpoints, {.step = step}, store::named_tensors(teacher.model()), {},
-                           {}, {});
+    store::save_checkpoint(checkpoints, {.step = step},
+                           {.model = store::named_tensors(teacher.model())}, {});
   }
   const std::filesystem::path newest = checkpoints / "step-2" / "model.safetensors";
   std::filesystem::resize_file(newest, std::filesystem::file_size(newest) - 1);

@@ -69,7 +69,7 @@ class PretrainedRun : public ::testing::Test {
     std::filesystem::create_directories(run_ / "checkpoints");
     for (const int64_t step : {1, 2}) {
       store::save_checkpoint(run_ / "checkpoints", {.step = step},
-                             {{"w", torch::full({3}, static_cast<double>(step))}}, {}, {}, {});
+                             {.model = {{"w", torch::full({3}, static_cast<double>(step))}}}, {});
     }
   }
   std::string file(int64_t step) const {
