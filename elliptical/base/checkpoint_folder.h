@@ -2,7 +2,7 @@
 //
 // The folder of a checkpoint, `checkpoints/step-N/`, without what its tensors mean: state.json
 // holds the checksums of the other files and of itself, so that damage is told from weights before
-// anybody uses them. run/checkpoint.h writes checkpoints and reads their tensors; whatever reads
+// anybody uses them. store/checkpoint.h writes checkpoints and reads their tensors; whatever reads
 // weights of another run looks for them here, so that nobody reads them unchecked.
 #pragma once
 
@@ -20,6 +20,7 @@ inline constexpr const char* kModelFile = "model.safetensors";
 inline constexpr const char* kOptimizerFile = "optimizer.safetensors";
 inline constexpr const char* kAverageFile = "ema.safetensors";
 inline constexpr const char* kTaskFile = "task.safetensors";
+inline constexpr const char* kVocabularyFile = "vocabulary.txt";
 inline constexpr const char* kStateFile = "state.json";
 
 /// What people are told on the way, one line each.

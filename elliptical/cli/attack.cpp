@@ -13,6 +13,7 @@
 #include "elliptical/cli/session.h"
 #include "elliptical/report/measurement.h"
 #include "elliptical/run/attack_pictures.h"
+#include "elliptical/run/measure_run.h"
 
 namespace elliptical::cli {
 namespace {
@@ -93,17 +94,24 @@ int attack(const Arguments& arguments) {
   use_threads(threads);
   ProgressPrinter printer;
   const run::LoopHooks hooks = printer.telling_hooks();
-  LoadedRun loaded = load_run(folder, step, hooks, weights);
-  AttackDump dump;
+  run::LoadedRun loaded =
+      run::load_run({.folder = folder, .step = step, .weights = weights, .hooks = hooks});
+  run::AttackDump dump;
   const auto tell = [&](const std::vector<Record>& records) {
     if (format != "none") print_records(std::cout, records, format);
     std::cout.flush();
     if (dump_path.empty()) return;
-    run::replace_tensors(dump_path, concatenated(dump.tensors),
-                         run::attack_metadata(plan.cases.front(), plan.profile, dump.class_names));
+    store::replace_tensors(
+        dump_path, run::concatenated(dump.tensors),
+        run::attack_metadata(plan.cases.front(), plan.profile, dump.class_names));
   };
-  const std::vector<Record> records =
-      attack_run(loaded, plan, eval_assignments, hooks, dump_path.empty() ? nullptr : &dump, tell);
+  const std::vector<Record> records = run::attack_run({.run = loaded,
+                                                       .plan = plan,
+                                                       .assignments = eval_assignments,
+                                                       .program = kProgram,
+                                                       .hooks = hooks,
+                                                       .dump = dump_path.empty() ? nullptr : &dump,
+                                                       .told = tell});
   warn_of_smoke(loaded.options, hooks);
   for (const std::string& line : flag_lines(records)) printer.say(line);
   return 0;

@@ -5,128 +5,179 @@
 // that are there.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <iostream>
 
 #include "elliptical/base/errors.h"
 #include "elliptical/base/printable.h"
-#include "elliptical/cli/comparison_cost.h"
+#include "elliptical/cli/comparison.h"
 #include "elliptical/cli/comparison_printer.h"
-#include "elliptical/cli/comparison_runner.h"
+#include "elliptical/cli/comparison_state.h"
+#include "elliptical/cli/progress_printer.h"
 #include "elliptical/cli/session.h"
 #include "elliptical/report/escape.h"
+#include "elliptical/run/comparison_cost.h"
+#include "elliptical/run/comparison_runner.h"
 
 namespace elliptical::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-struct CompareArguments {
-  std::vector<fs::path> recipes;
-  RecipeArguments changes;  ///< of every recipe
-  fs::path folder;
-  std::string seeds = "3", controls = "all", split = "test", format = "table", method = "block",
-              reference = "softmax", corruption = "gaussian_noise";
-  run::AttackWords attack{.attacks = "", .eps = "1/255"};
-  double swap_rate = 0.025;
-  int severity = 3;
-  int64_t num_pictures = 0;
-  int num_jobs = 1, num_threads = 0;
-};
+constexpr const char* kUsualSplit = "test";
+constexpr const char* kUsualEps = "1/255";
 
 /// Runs of pictures are measured on corrupted and attacked ones, runs of text on swapped words.
-void choose_damage(const CompareArguments& arguments, ComparisonWork& work) {
+void choose_damage(const CompareRequest& request, run::ComparisonWork& work) {
   const std::string task = work.plan.front().options.task.name();
+  const int64_t num_pictures = request.num_pictures.value_or(0);
   if (task == "classify_image") {
     work.method.clear();
-    work.num_pictures = arguments.num_pictures;
-    if (!arguments.attack.attacks.empty()) work.attacks = run::make_attack_plan(arguments.attack);
-    if (arguments.corruption == "none") return;
-    work.strength = arguments.severity;
-    work.corruption = arguments.corruption;
-    work.damage = {"corrupt=" + arguments.corruption,
-                   fmt::format("severity={}", arguments.severity)};
+    work.num_pictures = num_pictures;
+    if (request.attacks) {
+      work.attacks = run::make_attack_plan(
+          {.attacks = *request.attacks, .eps = request.eps.value_or(kUsualEps)});
+    }
+    work.corruption = request.corruption.value_or("gaussian_noise");
+    if (work.corruption == "none") {
+      work.corruption.clear();
+      return;
+    }
+    const int severity = request.severity.value_or(3);
+    work.strength = severity;
+    work.damage = {"corrupt=" + work.corruption, fmt::format("severity={}", severity)};
     return;
   }
-  for (const auto& [option, is_given] : {std::pair("--attack", !arguments.attack.attacks.empty()),
-                                         std::pair("--pictures", arguments.num_pictures > 0)}) {
+  for (const auto& [option, is_given] : {std::pair("--attack", request.attacks.has_value()),
+                                         std::pair("--pictures", num_pictures > 0)}) {
     if (!is_given) continue;
     throw UsageError(fmt::format(
         "compare: {} needs recipes that classify pictures, these are of {} (a text is damaged by: "
         "--swap 0.025)",
         option, task));
   }
-  if (arguments.swap_rate > 0) {
-    work.strength = arguments.swap_rate;
-    work.damage = {fmt::format("swap_rate={}", arguments.swap_rate)};
+  const double swap_rate = request.swap_rate.value_or(0.025);
+  if (swap_rate > 0) {
+    work.strength = swap_rate;
+    work.damage = {fmt::format("swap_rate={}", swap_rate)};
   }
 }
 
-ComparisonWork make_work(const CompareArguments& arguments) {
-  run::ComparisonRequest request{.seeds = run::parse_seeds(arguments.seeds),
-                                 .controls = run::parse_controls(arguments.controls),
-                                 .folder = arguments.folder};
-  for (const fs::path& recipe : arguments.recipes) {
-    RecipeArguments changed = arguments.changes;
+run::ComparisonWork make_work(const CompareRequest& request) {
+  run::ComparisonRequest plan{.seeds = run::parse_seeds(request.seeds),
+                              .controls = run::parse_controls(request.controls.value_or("all")),
+                              .folder = request.folder};
+  for (const fs::path& recipe : request.recipes) {
+    run::RecipeRequest changed = request.changes;
     changed.recipe = recipe;
-    request.recipes.push_back(read_recipe_options(changed));
+    plan.recipes.push_back(run::read_options(changed));
   }
-  ComparisonWork work{.plan = run::plan_comparison(request),
-                      .split = arguments.split,
-                      .method = arguments.method,
-                      .num_jobs = arguments.num_jobs,
-                      .num_threads = arguments.num_threads};
-  choose_damage(arguments, work);
-  work.num_tokens = num_sliding_tokens(work);
+  run::ComparisonWork work{.plan = run::plan_comparison(plan),
+                           .split = request.split.value_or(kUsualSplit),
+                           .method = request.method.value_or("block"),
+                           .num_jobs = request.num_jobs.value_or(1),
+                           .num_threads = request.num_threads};
+  choose_damage(request, work);
+  work.num_tokens = run::num_sliding_tokens(work);
   return work;
 }
 
-/// The options as they were given, but for those that are named here: " --set a=b --smoke".
-std::string given_options(const CLI::App& app) {
-  constexpr std::array kNamed = {"RECIPE", "run", "seeds", "format"};
+/// The options that were asked for: " --set a=b --smoke". Recipes, folder, seeds and format are
+/// named elsewhere.
+std::string given_options(const CompareRequest& request) {
   std::string text;
-  for (const CLI::Option* option : app.get_options()) {
-    const std::string name = option->get_single_name();
-    if (std::find(kNamed.begin(), kNamed.end(), name) != kNamed.end()) continue;
-    for (const std::string& value : option->results()) {
-      const bool is_flag = option->get_items_expected_max() == 0;
-      text += " --" + name + (is_flag ? "" : " " + report::shell_word(value));
-    }
-  }
+  const auto add = [&](const char* name, const auto& value) {
+    if (value) text += fmt::format(" --{} {}", name, report::shell_word(fmt::format("{}", *value)));
+  };
+  add("controls", request.controls);
+  add("swap", request.swap_rate);
+  add("corrupt", request.corruption);
+  add("severity", request.severity);
+  add("attack", request.attacks);
+  add("eps", request.eps);
+  add("pictures", request.num_pictures);
+  add("method", request.method);
+  add("split", request.split);
+  add("reference", request.reference);
+  add("jobs", request.num_jobs);
+  for (const std::string& assignment : request.changes.assignments) add("set", &assignment);
+  if (request.changes.smoke) text += " --smoke";
+  if (request.num_threads > 0) add("threads", &request.num_threads);
   return text;
 }
 
 /// Where things are and what can be done with them.
-void print_next(std::ostream& stream, const CompareArguments& arguments, const CLI::App& app) {
-  const std::string folder = report::shell_word(arguments.folder.string());
-  stream << fmt::format("\nThe runs are in {}. Try next:\n", printable(arguments.folder.string()));
-  if (!arguments.recipes.empty()) {
+void print_next(std::ostream& stream, const CompareRequest& request) {
+  const std::string folder = report::shell_word(request.folder.string());
+  stream << fmt::format("\nThe runs are in {}. Try next:\n", printable(request.folder.string()));
+  if (!request.recipes.empty()) {
     std::string recipes;
-    for (const fs::path& recipe : arguments.recipes) {
+    for (const fs::path& recipe : request.recipes) {
       recipes += " " + report::shell_word(recipe.string());
     }
-    const size_t num_seeds = run::parse_seeds(arguments.seeds).size();
+    const size_t num_seeds = run::parse_seeds(request.seeds).size();
     stream << fmt::format(
         "  elliptical compare{} --run {} --seeds {}{}   # what is there is kept\n", recipes, folder,
-        num_seeds + 2, given_options(app));
+        num_seeds + 2, given_options(request));
   }
   stream << fmt::format(
       "  elliptical compare --run {} --format json   # this table, for programs\n", folder);
 }
 
 /// Options that would do nothing are refused.
-void check_attack(const CompareArguments& arguments, const CLI::App& app) {
-  if (app.count("--eps") > 0 && arguments.attack.attacks.empty()) {
+void check_attack(const CompareRequest& request) {
+  if (request.eps && !request.attacks) {
     throw UsageError("compare: --eps needs an attack (--attack pgd)");
   }
-  if (arguments.attack.attacks.empty() || !arguments.recipes.empty()) return;
+  if (!request.attacks || !request.recipes.empty()) return;
   throw UsageError(
       "compare: --attack needs recipes, without them the table is of what was measured already "
       "(attack a run: elliptical attack RUN --attack pgd --eps 1/255 --eval-set blocks=50)");
 }
 
 }  // namespace
+
+int compare(const CompareRequest& request) {
+  check_attack(request);
+  ProgressPrinter printer;
+  report::ComparisonOptions options{.reference = request.reference.value_or("softmax")};
+  bool is_whole = true;
+  if (!request.recipes.empty()) {
+    const run::ComparisonWork work = make_work(request);
+    run::check_folders(work.plan);
+    if (work.method.empty() && request.method) {
+      throw UsageError("compare: --method needs recipes of language models, these are of " +
+                       work.plan.front().options.task.name() + " (leave it out)");
+    }
+    is_whole = run::carry_out(
+        {.work = work, .state_of = state_of, .program = kProgram, .hooks = printer.hooks()});
+    options.method = work.method;
+    if (!work.damage.empty()) {
+      options.strength = work.strength;
+      options.corruption = work.corruption;
+      options.num_pictures = work.num_pictures;
+    }
+    options.split = work.split;
+  }
+  if (request.split) options.split = *request.split;
+  if (request.method) options.method = *request.method;
+  if (request.swap_rate) options.strength = *request.swap_rate;
+  if (request.severity) options.strength = *request.severity;
+  if (request.num_pictures) options.num_pictures = *request.num_pictures;
+  report::RunCollection found = report::read_runs({request.folder});
+  report::Comparison comparison = report::compare_runs(found.runs, options);
+  comparison.problems.insert(comparison.problems.begin(), found.problems.begin(),
+                             found.problems.end());
+  if (comparison.is_smoke && request.format == "csv") printer.say(report::kSmokeBanner);
+  print_comparison(std::cout, comparison, request.format);
+  if (request.format == "table" && !comparison.rows.empty()) print_next(std::cout, request);
+  if (comparison.has_non_finite) {
+    throw RunError(
+        "compare: what is measured must be finite, some of it is not and is left out (\"Not as it "
+        "should "
+        "be\" names it; train these runs again with a lower optimizer.learning_rate)");
+  }
+  return is_whole && !comparison.rows.empty() ? 0 : 1;
+}
 
 int compare(const Arguments& words) {
   CLI::App app(
@@ -135,80 +186,41 @@ int compare(const Arguments& words) {
       "there.",
       "compare");
   app.footer("Ctrl-C saves what was begun; the same command goes on.");
-  CompareArguments arguments;
-  app.add_option("RECIPE", arguments.recipes, "TOML files, see recipes/");
-  app.add_option("--run", arguments.folder, "folder that the run folders are in")->required();
-  app.add_option("--seeds", arguments.seeds, "how many (3: seeds 1, 2, 3) or which ones (1,2,5)");
-  app.add_option("--controls", arguments.controls,
+  CompareRequest request;
+  app.add_option("RECIPE", request.recipes, "TOML files, see recipes/");
+  app.add_option("--run", request.folder, "folder that the run folders are in")->required();
+  app.add_option("--seeds", request.seeds, "how many (3: seeds 1, 2, 3) or which ones (1,2,5)");
+  app.add_option("--controls", request.controls,
                  "all, none, or names with commas: matched constant, learned temperature, "
                  "isotropic, random fixed, mean scaling, null twin");
-  app.add_option("--swap", arguments.swap_rate, "rate of swapped words; 0: clean text only")
+  app.add_option("--swap", request.swap_rate, "rate of swapped words; 0: clean text only")
       ->check(CLI::Range(0.0, 1.0));
-  app.add_option("--corrupt", arguments.corruption,
+  app.add_option("--corrupt", request.corruption,
                  "of pictures: names with commas, main, all, extra, or none: clean pictures only");
-  app.add_option("--severity", arguments.severity, "of corruptions; 0: all five")
+  app.add_option("--severity", request.severity, "of corruptions; 0: all five")
       ->check(CLI::Range(0, 5));
-  app.add_option("--attack", arguments.attack.attacks,
+  app.add_option("--attack", request.attacks,
                  "of pictures: names with commas (elliptical list attacks); none unless said");
-  app.add_option("--eps", arguments.attack.eps,
-                 "largest change of a pixel by an attack: 1/255,0.01")
-      ->capture_default_str();
-  app.add_option("--pictures", arguments.num_pictures,
+  app.add_option("--eps", request.eps, "largest change of a pixel by an attack: 1/255,0.01")
+      ->default_str(kUsualEps);
+  app.add_option("--pictures", request.num_pictures,
                  "corrupted and attacked ones: only so many, of all classes alike; 0: all")
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--method", arguments.method,
+  app.add_option("--method", request.method,
                  "of text: block, sliding (the paper's, a pass of the model for each token) or "
                  "stream")
       ->check(one_of({"block", "sliding", "stream"}));
-  app.add_option("--split", arguments.split, "part of the data that is measured")
+  app.add_option("--split", request.split, "part of the data that is measured")
       ->check(one_of({"train", "valid", "test"}));
-  app.add_option("--reference", arguments.reference, "method that others are compared with");
-  app.add_option("--jobs", arguments.num_jobs, "runs at once")->check(CLI::Range(1, 1024));
-  arguments.changes.add_overrides(app);
-  add_threads(app, arguments.num_threads);
-  app.add_option("--format", arguments.format, "How to print")
+  app.add_option("--reference", request.reference, "method that others are compared with");
+  app.add_option("--jobs", request.num_jobs, "runs at once")->check(CLI::Range(1, 1024));
+  add_overrides(app, request.changes);
+  add_threads(app, request.num_threads);
+  app.add_option("--format", request.format, "How to print")
       ->check(one_of({"table", "json", "csv"}));
   if (!parse(app, words)) return 0;
-  check_attack(arguments, app);
-
-  ProgressPrinter printer;
-  report::ComparisonOptions options{.reference = arguments.reference};
-  bool is_whole = true;
-  if (!arguments.recipes.empty()) {
-    const ComparisonWork work = make_work(arguments);
-    check_folders(work.plan);
-    if (work.method.empty() && app.count("--method") > 0) {
-      throw UsageError("compare: --method needs recipes of language models, these are of " +
-                       work.plan.front().options.task.name() + " (leave it out)");
-    }
-    is_whole = carry_out(work, printer);
-    options.method = work.method;
-    if (!work.damage.empty()) {
-      options.strength = work.strength;
-      options.corruption = work.corruption;
-      options.num_pictures = work.num_pictures;
-    }
-  }
-  if (!arguments.recipes.empty() || app.count("--split") > 0) options.split = arguments.split;
-  if (app.count("--method") > 0) options.method = arguments.method;
-  if (app.count("--swap") > 0) options.strength = arguments.swap_rate;
-  if (app.count("--severity") > 0) options.strength = arguments.severity;
-  if (app.count("--pictures") > 0) options.num_pictures = arguments.num_pictures;
-  report::RunCollection found = report::read_runs({arguments.folder});
-  report::Comparison comparison = report::compare_runs(found.runs, options);
-  comparison.problems.insert(comparison.problems.begin(), found.problems.begin(),
-                             found.problems.end());
-  if (comparison.is_smoke && arguments.format == "csv") printer.say(report::kSmokeBanner);
-  print_comparison(std::cout, comparison, arguments.format);
-  if (arguments.format == "table" && !comparison.rows.empty())
-    print_next(std::cout, arguments, app);
-  if (comparison.has_non_finite) {
-    throw RunError(
-        "compare: what is measured must be finite, some of it is not and is left out (\"Not as it "
-        "should "
-        "be\" names it; train these runs again with a lower optimizer.learning_rate)");
-  }
-  return is_whole && !comparison.rows.empty() ? 0 : 1;
+  if (request.attacks && request.attacks->empty()) request.attacks.reset();
+  return compare(request);
 }
 
 }  // namespace elliptical::cli

@@ -4,7 +4,8 @@
 #include <algorithm>
 
 #include "elliptical/report/measurement.h"
-#include "elliptical/run/checkpoint.h"
+#include "elliptical/run/run_folder.h"
+#include "elliptical/store/checkpoint.h"
 
 namespace elliptical::cli {
 namespace {
@@ -60,8 +61,8 @@ bool has_usual_damage(const report::Circumstances& circumstances) {
 /// Takes out of `state` what is measured already. How many pictures there are says the clean
 /// evaluation, so that without it nothing is.
 void note_measured(const report::Measurements& measured,
-                   const ComparisonWork& work,
-                   RunState& state) {
+                   const run::ComparisonWork& work,
+                   run::RunState& state) {
   int64_t num_all = 0;
   for (const auto& [circumstances, by_measure] : measured) {
     if (circumstances.condition != report::Condition::kClean || circumstances.num_pictures > 0) {
@@ -90,11 +91,11 @@ void note_measured(const report::Measurements& measured,
 
 }  // namespace
 
-RunState state_of(const run::PlannedRun& planned, const ComparisonWork& work) {
-  RunState state{.lacks_damaged = !work.damage.empty(), .attacks = work.attacks.cases};
+run::RunState state_of(const run::PlannedRun& planned, const run::ComparisonWork& work) {
+  run::RunState state{.lacks_damaged = !work.damage.empty(), .attacks = work.attacks.cases};
   const run::RunPaths paths{planned.folder};
   const int64_t last = planned.options.train.steps;
-  const std::vector<int64_t> steps = run::checkpoint_steps(paths.checkpoints());
+  const std::vector<int64_t> steps = checkpoint_steps(paths.checkpoints());
   if (steps.empty() || !std::filesystem::exists(paths.config())) return state;
   state.part_trained =
       static_cast<double>(steps.back()) / static_cast<double>(std::max<int64_t>(last, 1));

@@ -117,12 +117,12 @@ void print_fields(run::RunOptions& options) {
 int config(const Arguments& arguments) {
   CLI::App app("The effective recipe, what training it costs, and how long it takes here.",
                "config");
-  RecipeArguments recipe;
+  run::RecipeRequest recipe;
   std::string format = "toml";
   bool no_measure = false;
   int threads = 0;
   app.add_option("RECIPE", recipe.recipe, "TOML file, see recipes/")->required();
-  recipe.add_overrides(app);
+  add_overrides(app, recipe);
   app.add_flag("--no-measure", no_measure,
                "do not measure this machine's speed (it takes a few steps)");
   add_threads(app, threads);
@@ -131,7 +131,7 @@ int config(const Arguments& arguments) {
   if (!parse(app, arguments)) return 0;
 
   use_threads(threads);
-  run::RunOptions options = read_recipe_options(recipe);
+  run::RunOptions options = run::read_options(recipe);
   if (format == "table") {
     print_fields(options);
     return 0;

@@ -7,6 +7,7 @@
 #include "bench/line_process.h"
 #include "elliptical/base/errors.h"
 #include "elliptical/cli/arguments.h"
+#include "elliptical/cli/data_sets.h"
 #include "elliptical/cli/table.h"
 #include "elliptical/data/catalog.h"
 #include "elliptical/data/fetch.h"
@@ -46,7 +47,20 @@ void print_list(const std::string& format) {
   }
 }
 
+/// What is there now, and under which terms.
+void print_found(const data::DataSet& set, const std::filesystem::path& place) {
+  std::cout << set.name << ": " << place.string() << ", checksums and counts are right\n";
+  std::cout << "licence: " << set.licence << "\n";
+}
+
 }  // namespace
+
+void get_data_set(const std::string& name) {
+  const data::DataSet& set = data::find_data_set(name);
+  const std::filesystem::path place = place_of(name);
+  data::get_data(set, place, fetch_tools());
+  print_found(set, place);
+}
 
 int data(const Arguments& arguments) {
   CLI::App app(
@@ -78,18 +92,19 @@ int data(const Arguments& arguments) {
   if ((action == "import") == from.empty()) {
     throw UsageError("data " + action + ": --from belongs to import, and import needs it");
   }
+  if (action == "get") {
+    get_data_set(name);
+    return 0;
+  }
   const data::DataSet& set = data::find_data_set(name);
   std::filesystem::path place = place_of(name);
-  if (action == "get") {
-    data::get_data(set, place, fetch_tools());
-  } else if (action == "import") {
+  if (action == "import") {
     data::import_data(set, place, from);
   } else {
     place = data::find_data(name);
     data::verify_data(set, place);
   }
-  std::cout << name << ": " << place.string() << ", checksums and counts are right\n";
-  std::cout << "licence: " << set.licence << "\n";
+  print_found(set, place);
   return 0;
 }
 

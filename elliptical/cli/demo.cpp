@@ -10,7 +10,10 @@
 #include <array>
 #include <iostream>
 
+#include "elliptical/cli/comparison.h"
+#include "elliptical/cli/data_sets.h"
 #include "elliptical/cli/progress_printer.h"
+#include "elliptical/cli/report_page.h"
 #include "elliptical/cli/session.h"
 #include "elliptical/data/catalog.h"
 #include "elliptical/data/image/small_pictures.h"
@@ -42,7 +45,7 @@ constexpr DemoData kPictures = {"cifar-10", data::kSmallPictures, "the built-in 
 struct DemoArguments {
   fs::path recipes = "recipes", folder = "runs/main", report = "report.html";
   std::string seeds = "1";
-  RecipeArguments changes;
+  run::RecipeRequest changes;
   int threads = 0;
 };
 
@@ -53,7 +56,7 @@ std::string choose_data(const DemoData& wanted, bool smoke) {
   ProgressPrinter printer;
   printer.say(fmt::format("{0} is not here: elliptical data get {0}", wanted.name));
   try {
-    cli::data({"get", wanted.name});
+    get_data_set(wanted.name);
     return wanted.name;
   } catch (const std::exception& error) {
     printer.say(fmt::format("{}; {} its place", error.what(), wanted.built_in_words));
@@ -61,32 +64,30 @@ std::string choose_data(const DemoData& wanted, bool smoke) {
   }
 }
 
-/// Softmax and elliptical of a folder of recipes; `folder` gets the name of the data where they are
-/// not the real ones.
+/// Softmax and elliptical of a folder of recipes with `assignments`. `request` says what else is
+/// done with them; its folder gets the name of the data where they are not the real ones.
 int compare_two(const DemoArguments& arguments,
                 const DemoData& data,
                 const fs::path& recipes,
                 const std::vector<std::string>& assignments,
-                const Arguments& more,
-                fs::path& folder) {
+                CompareRequest& request) {
+  request.recipes = {recipes / "two-core-softmax.toml", recipes / "two-core-elliptical.toml"};
+  request.seeds = arguments.seeds;
+  request.changes.smoke = arguments.changes.smoke;
+  request.num_threads = arguments.threads;
   const std::string name = choose_data(data, arguments.changes.smoke);
-  Arguments comparison = {(recipes / "two-core-softmax.toml").string(),
-                          (recipes / "two-core-elliptical.toml").string(), "--seeds",
-                          arguments.seeds};
   if (name != data.name) {
-    folder += "-" + name;
-    comparison.insert(comparison.end(), {"--set", "task.data.name=" + name});
+    request.folder += "-" + name;
+    request.changes.assignments.push_back("task.data.name=" + name);
   }
-  comparison.insert(comparison.end(), {"--run", folder.string()});
-  comparison.insert(comparison.end(), more.begin(), more.end());
-  for (const std::string& text : assignments) {
-    comparison.insert(comparison.end(), {"--set", text});
-  }
-  if (arguments.changes.smoke) comparison.emplace_back("--smoke");
-  if (arguments.threads > 0) {
-    comparison.insert(comparison.end(), {"--threads", std::to_string(arguments.threads)});
-  }
-  return compare(comparison);
+  request.changes.assignments.insert(request.changes.assignments.end(), assignments.begin(),
+                                     assignments.end());
+  return compare(request);
+}
+
+void report_on(const fs::path& folder, const fs::path& output) {
+  write_report(
+      {.folders = {folder}, .output = output, .words = {folder.string(), "-o", output.string()}});
 }
 
 }  // namespace
@@ -115,23 +116,25 @@ int demo(const Arguments& words) {
   add_threads(app, arguments.threads);
   if (!parse(app, words)) return 0;
 
-  fs::path text = arguments.folder, pictures = arguments.folder;
-  pictures += "-pictures";
+  CompareRequest text{.folder = arguments.folder, .controls = kTextControls};
   std::vector<std::string> assignments = arguments.changes.assignments;
   if (!arguments.changes.smoke) assignments.insert(assignments.begin(), kTextSteps);
-  if (const int status = compare_two(arguments, kText, arguments.recipes / "lm", assignments,
-                                     {"--controls", kTextControls}, text);
+  if (const int status = compare_two(arguments, kText, arguments.recipes / "lm", assignments, text);
       status != 0) {
     return status;
   }
   std::cout << "\n";
+  CompareRequest pictures{.folder = arguments.folder,
+                          .controls = kPictureControls,
+                          .corruption = "none",
+                          .attacks = kAttacks,
+                          .eps = kEps,
+                          .num_pictures = arguments.changes.smoke ? 8 : 200};
+  pictures.folder += "-pictures";
   std::vector<std::string> fewer_steps;
   if (!arguments.changes.smoke) fewer_steps.assign(kPictureSteps.begin(), kPictureSteps.end());
   if (const int status =
-          compare_two(arguments, kPictures, arguments.recipes / "vit", fewer_steps,
-                      {"--controls", kPictureControls, "--corrupt", "none", "--attack", kAttacks,
-                       "--eps", kEps, "--pictures", arguments.changes.smoke ? "8" : "200"},
-                      pictures);
+          compare_two(arguments, kPictures, arguments.recipes / "vit", fewer_steps, pictures);
       status != 0) {
     return status;
   }
@@ -141,19 +144,15 @@ int demo(const Arguments& words) {
   fs::path picture_report = arguments.report;
   picture_report.replace_filename(arguments.report.stem().string() + "-pictures" +
                                   arguments.report.extension().string());
-  if (const int status = report({text.string(), "-o", arguments.report.string()}); status != 0) {
-    return status;
-  }
-  if (const int status = report({pictures.string(), "-o", picture_report.string()}); status != 0) {
-    return status;
-  }
+  report_on(text.folder, arguments.report);
+  report_on(pictures.folder, picture_report);
   std::cout << fmt::format(
       "Open {} and {} in a browser: curves, attacks, attention maps, and the metric\n"
       "of each head. Also:\n"
       "  ./run demo --seeds 3                            # three seeds: differences get intervals\n"
       "  ./run generate {}/elliptical-seed-1 --prompt \"The game was\"\n"
       "  ./run list attention                            # what else can be compared\n",
-      arguments.report.string(), picture_report.string(), text.string());
+      arguments.report.string(), picture_report.string(), text.folder.string());
   return 0;
 }
 

@@ -7,6 +7,7 @@
 
 #include "elliptical/cli/progress_printer.h"
 #include "elliptical/cli/session.h"
+#include "elliptical/run/measure_run.h"
 
 namespace elliptical::cli {
 namespace {
@@ -61,17 +62,22 @@ int eval(const Arguments& arguments) {
 
   ProgressPrinter printer;
   const run::LoopHooks hooks = printer.telling_hooks();
-  LoadedRun loaded = load_run(folder, step, hooks, weights);
+  run::LoadedRun loaded =
+      run::load_run({.folder = folder, .step = step, .weights = weights, .hooks = hooks});
   tasks::Dump dump;
   const auto tell = [&](const std::vector<Record>& records) {
     print_records(std::cout, records, format);
     std::cout.flush();
-    if (!dump_path.empty()) run::replace_tensors(dump_path, concatenated(dump));
+    if (!dump_path.empty()) store::replace_tensors(dump_path, run::concatenated(dump));
   };
   const std::vector<Record> records =
-      evaluate_run(loaded, all, hooks, dump_path.empty() ? nullptr : &dump, tell);
+      run::evaluate_run({.run = loaded,
+                         .assignments = all,
+                         .hooks = hooks,
+                         .dump = dump_path.empty() ? nullptr : &dump,
+                         .told = tell});
   warn_of_smoke(loaded.options, hooks);
-  require_finite_records(records, folder);
+  run::require_finite_records(records, folder);
   return 0;
 }
 

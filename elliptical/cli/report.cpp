@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // `elliptical report DIR... -o report.html`: what runs measured, as one self-contained HTML file.
-#include "elliptical/report/html.h"
+#include "elliptical/cli/report_page.h"
 
 #include <fmt/format.h>
 
@@ -44,39 +44,41 @@ void check_worth_writing(const elliptical::report::RunCollection& collection,
 
 }  // namespace
 
+void write_report(ReportRequest request) {
+  request.page.version = ELLIPTICAL_VERSION;
+  for (const std::string& word : request.words) {
+    request.page.command += " " + elliptical::report::shell_word(word);
+  }
+  const auto collection = elliptical::report::read_runs(request.folders);
+  check_worth_writing(collection, request.output);
+  for (const std::string& line : collection.folders_without_runs) std::cerr << line << "\n";
+  const auto comparison = elliptical::report::compare_runs(collection.runs, request.comparison);
+  const std::string page = elliptical::report::make_report(collection, comparison, request.page);
+  write_file_atomically(request.output, page);
+  std::cout << fmt::format("{}: {} run{}, {:.1f} MB\n", request.output.string(),
+                           collection.runs.size(), collection.runs.size() == 1 ? "" : "s",
+                           static_cast<double>(page.size()) / 1e6);
+}
+
 int report(const Arguments& arguments) {
   CLI::App app(
       "Runs as one HTML file: comparison, curves, the heads and their metric. Opens without a "
       "network.",
       "report");
-  std::vector<std::filesystem::path> folders;
-  std::filesystem::path output = "report.html";
-  elliptical::report::ComparisonOptions comparison_options;
-  elliptical::report::ReportOptions options{.version = ELLIPTICAL_VERSION};
-  app.add_option("DIR", folders, "folders of runs, or folders with run folders in them")
+  ReportRequest request{.folders = {}, .output = "report.html", .words = arguments};
+  std::filesystem::path bench;
+  app.add_option("DIR", request.folders, "folders of runs, or folders with run folders in them")
       ->required();
-  app.add_option("-o,--output", output, "the file to write")->capture_default_str();
-  app.add_option("--reference", comparison_options.reference,
+  app.add_option("-o,--output", request.output, "the file to write")->capture_default_str();
+  app.add_option("--reference", request.comparison.reference,
                  "name of the runs that others are compared with")
       ->capture_default_str();
-  std::filesystem::path bench;
   app.add_option("--bench", bench, "JSON of `elliptical bench --what variants`, to be drawn, too");
-  app.add_option("--title", options.title, "heading of the report")->capture_default_str();
+  app.add_option("--title", request.page.title, "heading of the report")->capture_default_str();
   if (!parse(app, arguments)) return 0;
 
-  for (const std::string& argument : arguments) {
-    options.command += " " + elliptical::report::shell_word(argument);
-  }
-  if (!bench.empty()) options.bench = elliptical::report::read_variant_bench(bench);
-  const auto collection = elliptical::report::read_runs(folders);
-  check_worth_writing(collection, output);
-  for (const std::string& line : collection.folders_without_runs) std::cerr << line << "\n";
-  const auto comparison = elliptical::report::compare_runs(collection.runs, comparison_options);
-  const std::string page = elliptical::report::make_report(collection, comparison, options);
-  write_file_atomically(output, page);
-  std::cout << fmt::format("{}: {} run{}, {:.1f} MB\n", output.string(), collection.runs.size(),
-                           collection.runs.size() == 1 ? "" : "s",
-                           static_cast<double>(page.size()) / 1e6);
+  if (!bench.empty()) request.page.bench = elliptical::report::read_variant_bench(bench);
+  write_report(request);
   return 0;
 }
 

@@ -2,36 +2,25 @@
 #include "elliptical/cli/session.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <torch/torch.h>
 
-#include <algorithm>
-#include <cmath>
-#include <exception>
-#include <optional>
+#include <map>
+#include <ostream>
 #include <set>
 
-#include "elliptical/base/config.h"
-#include "elliptical/base/errors.h"
-#include "elliptical/base/names.h"
 #include "elliptical/cli/table.h"
 #include "elliptical/report/comparison.h"
 #include "elliptical/report/measurement.h"
-#include "elliptical/run/attack_evaluation.h"
-#include "elliptical/run/attack_records.h"
-#include "elliptical/run/data_check.h"
-#include "elliptical/run/non_finite.h"
-#include "elliptical/run/signals.h"
-#include "elliptical/run/train.h"
+#include "elliptical/run/measure_run.h"
 
 namespace elliptical::cli {
 
 const char* const kProgram = "elliptical " ELLIPTICAL_VERSION;
 
-void RecipeArguments::add_overrides(CLI::App& app) {
-  app.add_option("--set", assignments, "a.b=c: sets an option; may be repeated")
+void add_overrides(CLI::App& app, run::RecipeRequest& recipe) {
+  app.add_option("--set", recipe.assignments, "a.b=c: sets an option; may be repeated")
       ->allow_extra_args(false);
-  app.add_flag("--smoke", smoke, "shrink everything to something that ends within seconds");
+  app.add_flag("--smoke", recipe.smoke, "shrink everything to something that ends within seconds");
 }
 
 void add_threads(CLI::App& app, int& threads) {
@@ -43,24 +32,6 @@ void use_threads(int threads) {
   if (threads > 0) at::set_num_threads(threads);
 }
 
-run::RunOptions read_recipe_options(const RecipeArguments& arguments) {
-  run::RunOptions options;
-  read_recipe(arguments.recipe, fields_of(options));
-  if (arguments.smoke) {
-    run::shrink(options);
-    tasks::find_task(options.task.name()).shrink(options.task.options());
-  }
-  apply_overrides(arguments.assignments, fields_of(options));
-  run::check(options.train);
-  return options;
-}
-
-std::unique_ptr<tasks::Task> make_task(const run::RunOptions& options, tasks::TaskUse use) {
-  run::RunOptions copy = options;
-  return tasks::find_task(copy.task.name())
-      .make(copy.task.options(), {static_cast<uint64_t>(copy.seed), use});
-}
-
 void add_weights(CLI::App& app, std::optional<run::Weights>& weights) {
   app.add_option_function<std::string>(
          "--weights",
@@ -70,208 +41,9 @@ void add_weights(CLI::App& app, std::optional<run::Weights>& weights) {
       ->check(one_of({"trained", "ema"}));
 }
 
-namespace {
-
-/// What weights that are not finite say or measure means nothing, and looks like a result.
-void require_finite(const torch::nn::Module& model,
-                    const std::filesystem::path& checkpoint,
-                    bool is_average) {
-  const std::string name = run::non_finite_tensor(run::named_tensors(model));
-  if (name.empty()) return;
-  throw RunError(fmt::format(
-      "{}: weights must be finite, {} is not (choose an older checkpoint with --step, or train it "
-      "again with a lower optimizer.learning_rate)",
-      (checkpoint / (is_average ? "ema.safetensors" : "model.safetensors")).string(), name));
-}
-
-/// Tells, then records, whatever becomes of the telling.
-void tell_and_record(const std::vector<Record>& records,
-                     const Told& told,
-                     const std::function<void()>& record) {
-  std::exception_ptr failure;
-  try {
-    if (told) told(records);
-  } catch (...) {
-    failure = std::current_exception();
-  }
-  record();
-  if (failure) std::rethrow_exception(failure);
-}
-
-}  // namespace
-
 void add_step(CLI::App& app, int64_t& step) {
   app.add_option("--step", step, "which checkpoint; the newest unless said")
       ->check(CLI::NonNegativeNumber);
-}
-
-run::Checkpoint choose_checkpoint(const run::RunPaths& paths,
-                                  int64_t step,
-                                  run::CheckpointPart part,
-                                  const run::LoopHooks& hooks) {
-  const std::string run = paths.folder.string();
-  const std::vector<int64_t> steps = run::checkpoint_steps(paths.checkpoints());
-  if (steps.empty()) {
-    throw RunError(run + ": must have a checkpoint, has none yet (train it: elliptical resume " +
-                   run + ")");
-  }
-  if (step < 0) return *run::newest_checkpoint(paths.checkpoints(), part, hooks.notice);
-  if (std::find(steps.begin(), steps.end(), step) == steps.end()) {
-    throw RunError(fmt::format("{}: --step must be one of its checkpoints, {}, got {}", run,
-                               fmt::join(steps, ", "), step));
-  }
-  return run::read_checkpoint(paths.checkpoints() / checkpoint_name(step), part);
-}
-
-LoadedRun load_run(const std::filesystem::path& folder,
-                   int64_t step,
-                   const run::LoopHooks& hooks,
-                   std::optional<run::Weights> weights) {
-  LoadedRun loaded;
-  loaded.paths = run::find_run(folder);
-  run::read_config(loaded.paths, loaded.options);
-  loaded.weights = weights.value_or(loaded.options.train.eval_weights);
-  const bool average = loaded.weights == run::Weights::kAverage;
-  if (average && loaded.options.train.ema_decay == 0) {
-    throw RunError(folder.string() +
-                   ": train.ema_decay must be above 0 for an average of its weights, is 0 (leave "
-                   "out --weights ema, or train with --set train.ema_decay=0.9999)");
-  }
-  const auto part = average ? run::CheckpointPart::kAverage : run::CheckpointPart::kModel;
-  const run::Checkpoint checkpoint = choose_checkpoint(loaded.paths, step, part, hooks);
-  loaded.task = make_task(loaded.options, tasks::TaskUse::kMeasuring);
-  run::copy_tensors(
-      run::named_tensors(loaded.task->model()), average ? checkpoint.average : checkpoint.model,
-      (checkpoint.folder / (average ? "ema.safetensors" : "model.safetensors")).string());
-  require_finite(loaded.task->model(), checkpoint.folder, average);
-  loaded.task->model().eval();
-  loaded.step = checkpoint.state.step;
-  return loaded;
-}
-
-run::Labels loaded_labels(const LoadedRun& loaded, const std::string& source) {
-  run::Labels labels =
-      run::run_labels(loaded.paths, loaded.options, *loaded.task, loaded.step, source);
-  // Other weights than those that the run is measured by are another model.
-  if (loaded.weights != loaded.options.train.eval_weights) {
-    labels["weights"] = std::string(to_string(loaded.weights));
-  }
-  return labels;
-}
-
-std::vector<Record> evaluate_run(LoadedRun& loaded,
-                                 const std::vector<std::string>& assignments,
-                                 const run::LoopHooks& hooks,
-                                 tasks::Dump* dump,
-                                 const Told& told) {
-  const std::unique_ptr<Options> eval_options = loaded.task->make_eval_options();
-  apply_overrides(assignments, fields_of(*eval_options));
-  const run::SignalGuard signals;
-  hooks.describe(loaded.task->data_description());
-  auto records =
-      run::evaluate(*loaded.task, *eval_options, loaded_labels(loaded, "eval"), hooks, dump);
-  if (!records) {
-    const int signal = run::stop_signal();
-    throw Interrupted(loaded.paths.folder.string() + ": evaluation stopped by " +
-                          run::signal_name(signal) + ", nothing was recorded",
-                      signal);
-  }
-  tell_and_record(*records, told, [&] {
-    RecordWriter writer(loaded.paths.records());
-    for (const Record& record : *records) writer.append(record);
-  });
-  if (auto snapshot = loaded.task->snapshot(*eval_options)) {
-    if (!snapshot->missing.empty()) hooks.say(snapshot->missing);
-    snapshot->metadata["step"] = std::to_string(loaded.step);
-    if (!snapshot->tensors.empty()) {
-      run::replace_tensors(loaded.paths.snapshot(), snapshot->tensors, snapshot->metadata);
-    }
-  }
-  return *records;
-}
-
-run::NamedTensors concatenated(const tasks::Dump& dump) {
-  run::NamedTensors result;
-  for (const auto& [name, pieces] : dump) result.emplace_back(name, at::cat(pieces));
-  return result;
-}
-
-std::vector<Record> attack_run(LoadedRun& loaded,
-                               const run::AttackPlan& plan,
-                               const std::vector<std::string>& assignments,
-                               const run::LoopHooks& hooks,
-                               AttackDump* dump,
-                               const Told& told) {
-  const std::unique_ptr<Options> eval_options = loaded.task->make_eval_options();
-  if (loaded.task->classifier() != nullptr) apply_overrides(assignments, fields_of(*eval_options));
-  // Two at once would do the same work twice.
-  std::optional<run::FileLock> lock;
-  if (loaded.task->classifier() != nullptr) {
-    lock.emplace(loaded.paths.attack_lock(), loaded.paths.folder);
-  }
-  const run::SignalGuard signals;
-  std::vector<Record> records =
-      run::evaluate_attacks({.task = *loaded.task,
-                             .eval_options = *eval_options,
-                             .plan = plan,
-                             .labels = loaded_labels(loaded, "attack"),
-                             .state = loaded.paths.attacks(),
-                             .program = kProgram,
-                             .hooks = hooks,
-                             .dump = dump != nullptr ? &dump->tensors : nullptr,
-                             .class_names = dump != nullptr ? &dump->class_names : nullptr,
-                             .pictures = dump != nullptr ? "" : loaded.paths.attack_pictures()});
-  tell_and_record(records, told, [&] {
-    // Of an attack that had been finished before, every number is there.
-    run::append_new_records(loaded.paths.records(), records);
-  });
-  return records;
-}
-
-namespace {
-
-/// Data are described once, not before each validation.
-run::LoopHooks without_data(run::LoopHooks hooks) {
-  hooks.data = nullptr;
-  return hooks;
-}
-
-}  // namespace
-
-void start_run(const run::RunPaths& paths,
-               const run::RunOptions& options,
-               const run::LoopHooks& hooks) {
-  run::check_new(paths);  // before the data are read, which may take a while
-  const std::unique_ptr<tasks::Task> task = make_task(options, tasks::TaskUse::kNewRun);
-  hooks.describe(task->data_description());
-  for (const std::string& line : task->notices()) hooks.say(line);
-  run::check_new_run(options, *task);
-  run::require_data(options, *task);
-  const run::RunLock lock = run::create_run_folder(paths);
-  run::write_config(paths, run::config_text(options));
-  run::train({.paths = paths,
-              .options = &options,
-              .task = task.get(),
-              .program = kProgram,
-              .hooks = without_data(hooks)});
-}
-
-void resume_run(const run::RunPaths& paths, const run::LoopHooks& hooks) {
-  const run::RunLock lock(paths);
-  run::RunOptions options;
-  run::read_config(paths, options);
-  // One that was stopped before its first checkpoint begins again.
-  const bool is_new = run::checkpoint_steps(paths.checkpoints()).empty();
-  const std::unique_ptr<tasks::Task> task =
-      make_task(options, is_new ? tasks::TaskUse::kNewRun : tasks::TaskUse::kTraining);
-  hooks.describe(task->data_description());
-  for (const std::string& line : task->notices()) hooks.say(line);
-  run::require_data(options, *task);
-  run::train({.paths = paths,
-              .options = &options,
-              .task = task.get(),
-              .program = kProgram,
-              .hooks = without_data(hooks)});
 }
 
 namespace {
@@ -283,14 +55,9 @@ std::string label_text(const LabelValue& value) {
   return std::get<bool>(value) ? "true" : "false";
 }
 
-/// Parts of a measurement (one block of the text, one head of a layer) are for programs.
-bool is_part(const Record& record) {
-  return record.labels.contains("block") || record.labels.contains("head");
-}
-
 /// One row a record. For people, parts and labels that are the same in all rows are left out.
 Table records_table(std::vector<Record> records, bool all_labels) {
-  if (!all_labels) std::erase_if(records, is_part);
+  if (!all_labels) std::erase_if(records, run::is_part);
   std::map<std::string, std::set<std::string>> values;
   for (const Record& record : records) {
     for (const auto& [name, value] : record.labels) values[name].insert(label_text(value));
@@ -327,20 +94,6 @@ std::string records_heading(const std::vector<Record>& records) {
 
 void warn_of_smoke(const run::RunOptions& options, const run::LoopHooks& hooks) {
   if (options.smoke.value_or(false)) hooks.say(report::kSmokeBanner);
-}
-
-void require_finite_records(const std::vector<Record>& records,
-                            const std::filesystem::path& folder) {
-  std::vector<std::string> broken;
-  for (const Record& record : records) {
-    if (is_part(record) || record.count == 0 || std::isfinite(record.value)) continue;
-    const std::string text = fmt::format("{} is {}", record.metric, record.value);
-    if (std::find(broken.begin(), broken.end(), text) == broken.end()) broken.push_back(text);
-  }
-  if (broken.empty()) return;
-  throw RunError(folder.string() + ": what is measured must be finite, " + join(broken) +
-                 " (recorded as it is; the training has diverged: train it again with a lower "
-                 "optimizer.learning_rate or optimizer.clip_norm)");
 }
 
 void print_records(std::ostream& stream,

@@ -2,16 +2,12 @@
 //
 // `elliptical train`, `resume` and `fork`: a new run, the same run again, a new run from another's
 // weights.
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <iostream>
 
-#include "elliptical/base/config.h"
-#include "elliptical/base/errors.h"
 #include "elliptical/cli/progress_printer.h"
 #include "elliptical/cli/session.h"
-#include "elliptical/run/data_check.h"
+#include "elliptical/run/measure_run.h"
+#include "elliptical/run/start_run.h"
 #include "elliptical/run/train.h"
 
 namespace elliptical::cli {
@@ -42,7 +38,7 @@ void print_last_records(const run::RunPaths& paths,
   run::RunOptions options;
   run::read_config(paths, options);
   warn_of_smoke(options, printer.hooks());
-  require_finite_records(last, paths.folder);
+  run::require_finite_records(last, paths.folder);
 }
 
 }  // namespace
@@ -50,13 +46,13 @@ void print_last_records(const run::RunPaths& paths,
 int train(const Arguments& arguments) {
   CLI::App app("Trains what a recipe describes, in a new run folder.", "train");
   app.footer(kAfterwards);
-  RecipeArguments recipe;
+  run::RecipeRequest recipe;
   std::filesystem::path folder;
   std::string format = "table";
   int threads = 0;
   app.add_option("RECIPE", recipe.recipe, "TOML file, see recipes/")->required();
   app.add_option("--run", folder, "folder of the run, to be made")->required();
-  recipe.add_overrides(app);
+  add_overrides(app, recipe);
   add_threads(app, threads);
   app.add_option("--format", format, "How to print results")
       ->check(one_of({"table", "json", "csv"}));
@@ -65,7 +61,9 @@ int train(const Arguments& arguments) {
   use_threads(threads);
   ProgressPrinter printer;
   const run::RunPaths paths{folder};
-  start_run(paths, read_recipe_options(recipe), printer.telling_hooks());
+  const run::RunOptions options = run::read_options(recipe);
+  run::start_run(
+      {.paths = paths, .options = options, .program = kProgram, .hooks = printer.telling_hooks()});
   print_last_records(paths, format, printer);
   return 0;
 }
@@ -86,7 +84,7 @@ int resume(const Arguments& arguments) {
   use_threads(threads);
   ProgressPrinter printer;
   const run::RunPaths paths = run::find_run(folder);
-  resume_run(paths, printer.telling_hooks());
+  run::resume_run({.paths = paths, .program = kProgram, .hooks = printer.telling_hooks()});
   print_last_records(paths, format, printer);
   return 0;
 }
@@ -95,18 +93,16 @@ int fork(const Arguments& arguments) {
   CLI::App app("A new run that starts from a checkpoint of another run, with other options.",
                "fork");
   app.footer(kAfterwards);
-  std::filesystem::path source, folder;
-  std::vector<std::string> assignments;
+  run::ForkRequest request;
+  std::filesystem::path source;
   std::string format = "table";
-  bool restart = false;
-  int64_t step = -1;
   int threads = 0;
   app.add_option("RUN", source, "folder of the run to start from")->required();
-  app.add_option("--run", folder, "folder of the new run, to be made")->required();
-  app.add_option("--set", assignments, "a.b=c: sets an option; may be repeated")
+  app.add_option("--run", request.paths.folder, "folder of the new run, to be made")->required();
+  app.add_option("--set", request.assignments, "a.b=c: sets an option; may be repeated")
       ->allow_extra_args(false);
-  app.add_flag("--restart", restart, "take the weights only: step 0, new optimizer");
-  add_step(app, step);
+  app.add_flag("--restart", request.restart, "take the weights only: step 0, new optimizer");
+  add_step(app, request.step);
   add_threads(app, threads);
   app.add_option("--format", format, "How to print results")
       ->check(one_of({"table", "json", "csv"}));
@@ -114,36 +110,11 @@ int fork(const Arguments& arguments) {
 
   use_threads(threads);
   ProgressPrinter printer;
-  const run::RunPaths from = run::find_run(source), paths{folder};
-  run::RunOptions options;
-  run::read_config(from, options);
-  apply_overrides(assignments, fields_of(options));
-  run::check_new(paths);
-  const run::Checkpoint checkpoint = choose_checkpoint(
-      from, step, restart ? run::CheckpointPart::kModel : run::CheckpointPart::kAll,
-      printer.hooks());
-  if (!restart && options.train.steps < checkpoint.state.step) {
-    throw UsageError(fmt::format(
-        "fork: train.steps must be at least {}, the step that it starts from, is {} (--set "
-        "train.steps=N, an earlier checkpoint with --step, there are {}, or --restart)",
-        checkpoint.state.step, options.train.steps,
-        fmt::join(run::checkpoint_steps(from.checkpoints()), ", ")));
-  }
-  const std::unique_ptr<tasks::Task> task = make_task(options, tasks::TaskUse::kTraining);
-  printer.telling_hooks().describe(task->data_description());
-  for (const std::string& line : task->notices()) printer.say(line);
-  run::require_data(options, *task);
-  run::check_new_run(options, *task);
-  const run::RunLock lock = run::create_run_folder(paths);
-  const run::TrainJob job{.paths = paths,
-                          .options = &options,
-                          .task = task.get(),
-                          .program = kProgram,
-                          .hooks = printer.hooks()};
-  run::save_fork(job, checkpoint, restart);
-  run::write_config(paths, run::config_text(options));  // from here on it is a run
-  run::train(job);
-  print_last_records(paths, format, printer);
+  request.source = run::find_run(source);
+  request.program = kProgram;
+  request.hooks = printer.telling_hooks();
+  run::fork_run(request);
+  print_last_records(request.paths, format, printer);
   return 0;
 }
 

@@ -17,7 +17,7 @@
 #include "elliptical/run/attack_state.h"
 #include "elliptical/run/model_guards.h"
 #include "elliptical/run/signals.h"
-#include "elliptical/run/tensor_files.h"
+#include "elliptical/store/tensor_files.h"
 #include "elliptical/tasks/classifier.h"
 
 namespace elliptical::run {
@@ -31,7 +31,7 @@ double seconds_since(Clock::time_point start) {
 
 std::string model_digest(const torch::nn::Module& model) {
   Sha256 sha;
-  for (const auto& [name, tensor] : named_tensors(model)) {
+  for (const auto& [name, tensor] : store::named_tensors(model)) {
     const at::Tensor values = tensor.detach().contiguous();
     sha.update(name);
     sha.update({static_cast<const std::byte*>(values.const_data_ptr()),

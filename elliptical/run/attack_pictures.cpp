@@ -9,7 +9,7 @@
 
 #include "elliptical/base/errors.h"
 #include "elliptical/base/safetensors.h"
-#include "elliptical/run/tensor_files.h"
+#include "elliptical/store/tensor_files.h"
 
 namespace elliptical::run {
 namespace {
@@ -92,9 +92,9 @@ void AttackPictureFile::finish() {
 }
 
 void AttackPictureFile::write() {
-  NamedTensors tensors;
+  store::NamedTensors tensors;
   for (const auto& [name, pieces] : pictures_) tensors.emplace_back(name, at::cat(pieces));
-  replace_tensors(path_, tensors, metadata_);
+  store::replace_tensors(path_, tensors, metadata_);
 }
 
 }  // namespace elliptical::run

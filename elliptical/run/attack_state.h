@@ -16,7 +16,7 @@
 
 #include "elliptical/base/attack_score.h"
 #include "elliptical/base/records.h"
-#include "elliptical/run/checkpoint.h"
+#include "elliptical/store/checkpoint.h"
 
 namespace elliptical::run {
 

@@ -4,9 +4,9 @@
 // there, and, of a run that goes on, that it is what it was.
 #pragma once
 
-#include "elliptical/run/checkpoint.h"
 #include "elliptical/run/run_folder.h"
 #include "elliptical/run/run_options.h"
+#include "elliptical/store/checkpoint.h"
 #include "elliptical/tasks/task.h"
 
 namespace elliptical::run {

@@ -63,7 +63,7 @@ void after_operation(const at::RecordFunction& operation, at::ObserverContext* c
 
 }  // namespace
 
-std::string first_non_finite_layer(const NamedTensors& parameters,
+std::string first_non_finite_layer(const store::NamedTensors& parameters,
                                    const std::function<void()>& forward) {
   const at::NoGradGuard no_grad;
   Watch own;
@@ -86,7 +86,7 @@ std::string first_non_finite_layer(const NamedTensors& parameters,
   return own.found.empty() ? "none of the layers: what follows them" : own.found;
 }
 
-std::string non_finite_tensor(const NamedTensors& tensors) {
+std::string non_finite_tensor(const store::NamedTensors& tensors) {
   const at::NoGradGuard no_grad;
   for (const auto& [name, tensor] : tensors) {
     if (!is_finite(tensor)) return name;
@@ -94,7 +94,7 @@ std::string non_finite_tensor(const NamedTensors& tensors) {
   return "";
 }
 
-std::string non_finite_gradient(const NamedTensors& parameters) {
+std::string non_finite_gradient(const store::NamedTensors& parameters) {
   for (auto item = parameters.rbegin(); item != parameters.rend(); ++item) {
     const at::Tensor gradient = item->second.grad();
     if (gradient.defined() && !is_finite(gradient)) return item->first;

@@ -8,19 +8,19 @@
 #include <functional>
 #include <string>
 
-#include "elliptical/run/tensor_files.h"
+#include "elliptical/store/tensor_files.h"
 
 namespace elliptical::run {
 
 /// "layers.3.feedforward (aten::linear)", or what else is known: a parameter that is not finite
 /// itself, or none of the layers. `forward` computes the loss.
-std::string first_non_finite_layer(const NamedTensors& parameters,
+std::string first_non_finite_layer(const store::NamedTensors& parameters,
                                    const std::function<void()>& forward);
 
 /// The first that holds a NaN or an infinity; empty: all are finite.
-std::string non_finite_tensor(const NamedTensors& tensors);
+std::string non_finite_tensor(const store::NamedTensors& tensors);
 
 /// The parameter whose gradient is not finite, nearest to the loss; empty: all are finite.
-std::string non_finite_gradient(const NamedTensors& parameters);
+std::string non_finite_gradient(const store::NamedTensors& parameters);
 
 }  // namespace elliptical::run

@@ -8,7 +8,7 @@
 namespace elliptical::run {
 
 Adam::Adam(const torch::nn::Module& model, const OptimizerOptions& options) : options_(options) {
-  for (const auto& [name, tensor] : named_tensors(model)) {
+  for (const auto& [name, tensor] : store::named_tensors(model)) {
     if (!tensor.requires_grad()) continue;
     parameters_.emplace_back(name, tensor);
     exp_avg_.push_back(at::zeros_like(tensor));
@@ -57,8 +57,8 @@ void Adam::update(double learning_rate, double norm, int64_t step) {
   }
 }
 
-NamedTensors Adam::state() const {
-  NamedTensors result;
+store::NamedTensors Adam::state() const {
+  store::NamedTensors result;
   for (size_t i = 0; i < parameters_.size(); ++i) {
     result.emplace_back("exp_avg." + parameters_[i].first, exp_avg_[i]);
     result.emplace_back("exp_avg_sq." + parameters_[i].first, exp_avg_sq_[i]);

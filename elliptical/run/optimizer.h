@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "elliptical/run/run_options.h"
-#include "elliptical/run/tensor_files.h"
+#include "elliptical/store/tensor_files.h"
 
 namespace elliptical::run {
 
@@ -23,12 +23,12 @@ class Adam {
   void update(double learning_rate, double norm, int64_t step);
 
   /// "exp_avg.NAME" and "exp_avg_sq.NAME"; shares memory with the optimizer.
-  NamedTensors state() const;
-  const NamedTensors& parameters() const { return parameters_; }
+  store::NamedTensors state() const;
+  const store::NamedTensors& parameters() const { return parameters_; }
 
  private:
   OptimizerOptions options_;
-  NamedTensors parameters_;
+  store::NamedTensors parameters_;
   std::vector<at::Tensor> exp_avg_, exp_avg_sq_;
 };
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "elliptical/base/config.h"
 #include "elliptical/base/errors.h"
 #include "elliptical/base/option_limits.h"
 
@@ -152,6 +153,28 @@ void shrink(RunOptions& options) {
   options.schedule.cooldown_steps = std::min<int64_t>(options.schedule.cooldown_steps, 1);
   options.schedule.interval = std::min<int64_t>(options.schedule.interval, 2);
   options.schedule.lag = std::min<int64_t>(options.schedule.lag, 2);
+}
+
+RunOptions read_options(const RecipeRequest& request) {
+  RunOptions options;
+  read_recipe(request.recipe, fields_of(options));
+  if (request.smoke) {
+    shrink(options);
+    tasks::find_task(options.task.name()).shrink(options.task.options());
+  }
+  apply_overrides(request.assignments, fields_of(options));
+  check(options.train);
+  return options;
+}
+
+std::unique_ptr<tasks::Task> make_task(const RunOptions& options,
+                                       tasks::TaskUse use,
+                                       const std::string& vocabulary) {
+  RunOptions copy = options;
+  const tasks::TaskEntry& entry = tasks::find_task(copy.task.name());
+  return entry.make(
+      copy.task.options(),
+      {.seed = static_cast<uint64_t>(copy.seed), .use = use, .vocabulary = vocabulary});
 }
 
 }  // namespace elliptical::run

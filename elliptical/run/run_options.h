@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -83,6 +84,21 @@ struct RunOptions {
   ScheduleOptions schedule;
   void visit(FieldList& fields);
 };
+
+/// A recipe, and how it is changed on the way.
+struct RecipeRequest {
+  std::filesystem::path recipe;
+  std::vector<std::string> assignments;  ///< "a.b=c"
+  bool smoke = false;                    ///< shrunk before that
+};
+/// Throws ConfigError where options do not go together.
+RunOptions read_options(const RecipeRequest& request);
+
+/// The task that the options describe, with its initial weights; `vocabulary` as a checkpoint of
+/// the weights that it is made for has it.
+std::unique_ptr<tasks::Task> make_task(const RunOptions& options,
+                                       tasks::TaskUse use,
+                                       const std::string& vocabulary = "");
 
 /// Whether the parameter of this name and these dimensions decays.
 bool decays(DecayRule rule, std::string_view name, int64_t num_dimensions);

@@ -58,7 +58,7 @@ class Trainer {
   void restore();
   void loop();
   void save_first(int64_t step, const std::string& origin);
-  void load(const Checkpoint& checkpoint, bool with_optimizer);
+  void load(const store::Checkpoint& checkpoint, bool with_optimizer);
 
  private:
   void update();
@@ -102,23 +102,24 @@ class Trainer {
   int64_t train_units_ = 0, train_steps_ = 0;
 };
 
-void Trainer::load(const Checkpoint& checkpoint, bool with_optimizer) {
-  copy_tensors(named_tensors(task_.model()), checkpoint.model,
-               (checkpoint.folder / "model.safetensors").string());
+void Trainer::load(const store::Checkpoint& checkpoint, bool with_optimizer) {
+  store::copy_tensors(store::named_tensors(task_.model()), checkpoint.model,
+                      (checkpoint.folder / "model.safetensors").string());
   average_.restart();
   if (!with_optimizer) return;
   task_.set_state(checkpoint.task);
-  copy_tensors(optimizer_.state(), checkpoint.optimizer,
-               (checkpoint.folder / "optimizer.safetensors").string());
+  store::copy_tensors(optimizer_.state(), checkpoint.optimizer,
+                      (checkpoint.folder / "optimizer.safetensors").string());
   if (average_.is_kept() && !checkpoint.average.empty()) {
-    copy_tensors(average_.state(), checkpoint.average,
-                 (checkpoint.folder / "ema.safetensors").string());
+    store::copy_tensors(average_.state(), checkpoint.average,
+                        (checkpoint.folder / "ema.safetensors").string());
   }
 }
 
 void Trainer::restore() {
   const auto notice = [this](const std::string& line) { job_.hooks.say(line); };
-  const auto checkpoint = newest_checkpoint(job_.paths.checkpoints(), CheckpointPart::kAll, notice);
+  const auto checkpoint =
+      store::newest_checkpoint(job_.paths.checkpoints(), store::CheckpointPart::kAll, notice);
   if (checkpoint) {
     require_unchanged(job_.paths, options_, task_, checkpoint->state);
     load(*checkpoint, true);
@@ -127,7 +128,7 @@ void Trainer::restore() {
     origin_ = checkpoint->state.origin;
   }
   // Only now is it certain that this folder is ours to change.
-  clean_checkpoints(job_.paths.checkpoints(), step_, notice);
+  store::clean_checkpoints(job_.paths.checkpoints(), step_, notice);
   RecordWriter::truncate_after_step(job_.paths.records(), step_, notice);
   RecordWriter::truncate_after_step(job_.paths.log(), step_, notice);
   for (const Record& record : read_records(job_.paths.records())) {
@@ -209,7 +210,7 @@ void Trainer::fail_non_finite(const tasks::Batch& batch, double loss, double nor
            "; nearest to the loss: the gradient of " + non_finite_gradient(optimizer_.parameters());
   } else {
     what = "loss must be finite, is " + std::to_string(loss) + "; first in " +
-           first_non_finite_layer(named_tensors(task_.model()), [&] {
+           first_non_finite_layer(store::named_tensors(task_.model()), [&] {
              task_.set_state(*task_state_);
              auto pass = nn::Pass::of_training(step_key());
              task_.loss(batch, pass);
@@ -223,8 +224,8 @@ void Trainer::fail_non_finite(const tasks::Batch& batch, double loss, double nor
 
 /// Throws RunError that names what is not finite: such a state is neither saved nor measured.
 void Trainer::require_finite() {
-  for (const NamedTensors& tensors :
-       {named_tensors(task_.model()), optimizer_.state(), average_.state()}) {
+  for (const store::NamedTensors& tensors :
+       {store::named_tensors(task_.model()), optimizer_.state(), average_.state()}) {
     const std::string name = non_finite_tensor(tensors);
     if (name.empty()) continue;
     is_whole_ = false;
@@ -277,22 +278,23 @@ void Trainer::save(bool pending) {
                                 .program = job_.program,
                                 .origin = origin_};
     const auto task_state = task_.state();
-    save_checkpoint(job_.paths.checkpoints(), state,
-                    {.model = named_tensors(task_.model()),
-                     .optimizer = optimizer_.state(),
-                     .average = average_.state(),
-                     .task = {task_state.begin(), task_state.end()}},
-                    [this](const std::string& line) { job_.hooks.say(line); });
+    store::save_checkpoint(job_.paths.checkpoints(), state,
+                           {.model = store::named_tensors(task_.model()),
+                            .optimizer = optimizer_.state(),
+                            .average = average_.state(),
+                            .task = {task_state.begin(), task_state.end()},
+                            .vocabulary = task_.vocabulary()},
+                           [this](const std::string& line) { job_.hooks.say(line); });
     saved_step_ = step_;
     saved_evaluated_ = !pending;
   } else if (!pending && !saved_evaluated_) {
-    mark_evaluated(job_.paths.checkpoints(), step_);
+    store::mark_evaluated(job_.paths.checkpoints(), step_);
     saved_evaluated_ = true;
   }
   // Weights may be finite and broken: what is measured says so, and until then, and where it does,
   // no older checkpoint goes.
   if (pending || is_diverged_) return;
-  retain_checkpoints(job_.paths.checkpoints(), options_.train.checkpoints_kept, best_step_);
+  store::retain_checkpoints(job_.paths.checkpoints(), options_.train.checkpoints_kept, best_step_);
 }
 
 void Trainer::save_first(int64_t step, const std::string& origin) {
@@ -415,7 +417,7 @@ void train(const TrainJob& job) {
   trainer.loop();
 }
 
-void save_fork(const TrainJob& job, const Checkpoint& source, bool restart) {
+void save_fork(const TrainJob& job, const store::Checkpoint& source, bool restart) {
   Trainer trainer(job);
   trainer.load(source, !restart);
   const std::string origin =

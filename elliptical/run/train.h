@@ -7,10 +7,10 @@
 
 #include <string>
 
-#include "elliptical/run/checkpoint.h"
 #include "elliptical/run/evaluate.h"
 #include "elliptical/run/run_folder.h"
 #include "elliptical/run/run_options.h"
+#include "elliptical/store/checkpoint.h"
 
 namespace elliptical::run {
 
@@ -32,7 +32,7 @@ void check_new_run(const RunOptions& options, const tasks::Task& task);
 
 /// Saves the weights of `source` as the first checkpoint of `job`, which is a new run: at the same
 /// step with the moments of the optimizer, or, with `restart`, at step 0 without.
-void save_fork(const TrainJob& job, const Checkpoint& source, bool restart);
+void save_fork(const TrainJob& job, const store::Checkpoint& source, bool restart);
 
 /// RunOptions as a recipe.
 std::string config_text(const RunOptions& options);

@@ -7,7 +7,7 @@ namespace elliptical::run {
 
 WeightAverage::WeightAverage(const torch::nn::Module& model, double decay) : decay_(decay) {
   if (!is_kept()) return;
-  weights_ = named_tensors(model);
+  weights_ = store::named_tensors(model);
   for (const auto& [name, tensor] : weights_) {
     average_.emplace_back(name, tensor.detach().clone());
   }

@@ -8,7 +8,7 @@
 // initial weights, without bias correction, as DeiT's does.
 #pragma once
 
-#include "elliptical/run/tensor_files.h"
+#include "elliptical/store/tensor_files.h"
 
 namespace elliptical::run {
 
@@ -26,11 +26,11 @@ class WeightAverage {
 
   bool is_kept() const { return decay_ > 0; }
   /// Under the names that the model gives them; shares memory with the average.
-  const NamedTensors& state() const { return average_; }
+  const store::NamedTensors& state() const { return average_; }
 
  private:
   double decay_;
-  NamedTensors weights_, average_;
+  store::NamedTensors weights_, average_;
 };
 
 /// The model has the average for its weights while this lives.

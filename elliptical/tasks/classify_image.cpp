@@ -113,7 +113,7 @@ ClassifyImageTask::ClassifyImageTask(const ClassifyImageOptions& options,
                                              options.batch_size,
                                              options.model_options().image_size,
                                              seed)) {
-  build(train->num_classes(), seed);
+  build(train->num_classes(), {.seed = seed});
 }
 
 double ClassifyImageOptions::kept_activations() const {

@@ -45,6 +45,8 @@ class ClassifyImageTask : public Task, public Classifier {
  public:
   /// Weights to start from are read for a new run only, a teacher's for training.
   ClassifyImageTask(const ClassifyImageOptions& options, const TaskSetup& setup);
+  ClassifyImageTask(const ClassifyImageOptions& options, uint64_t seed)
+      : ClassifyImageTask(options, TaskSetup{.seed = seed}) {}
   /// Trains on other pictures than the options name.
   ClassifyImageTask(const ClassifyImageOptions& options,
                     std::shared_ptr<const data::ImageSet> train,

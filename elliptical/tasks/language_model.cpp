@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "elliptical/base/checkpoint_folder.h"
 #include "elliptical/base/errors.h"
 #include "elliptical/base/option_limits.h"
 #include "elliptical/data/text/small_language.h"
@@ -22,6 +23,29 @@ int64_t length(const std::vector<int32_t>& stream) { return static_cast<int64_t>
 const LmEvalSet& text_of(const Batch& batch) { return dynamic_cast<const LmEvalSet&>(*batch.set); }
 
 constexpr int64_t kSnapshotTokens = 64;
+
+data::TextSource text_source(const TextDataOptions& options) {
+  if (!options.train_lines) return data::open_source(options.name);
+  if (options.name != data::kSmallLanguage) {
+    throw ConfigError("data: train_lines goes with name = \"" + std::string(data::kSmallLanguage) +
+                      "\" only, got name = \"" + options.name + "\"");
+  }
+  data::SmallLanguageOptions language{.train_lines = *options.train_lines};
+  language.eval_lines = std::min(language.eval_lines, 1 + language.train_lines / 10);
+  return data::small_language_source(language);
+}
+
+/// Words of weights: they are not chosen anew.
+data::Vocabulary kept_words(const TextDataOptions& options, const std::string& text) {
+  data::Vocabulary words = data::Vocabulary::from_text(text, kVocabularyFile);
+  // <eos> and <unk> are always there.
+  if (options.max_words > 0 && words.size() > std::max<int64_t>(options.max_words, 2)) {
+    throw ConfigError("data: max_words must be 0 or at least the " + std::to_string(words.size()) +
+                      " words that the weights belong to, got " +
+                      std::to_string(options.max_words));
+  }
+  return words;
+}
 
 /// Hidden states (B, N, C) of windows that are fed token by token: every target of a stream counts.
 at::Tensor stream_hidden(models::Lm& model, const at::Tensor& tokens) {
@@ -65,15 +89,14 @@ void score_targets(const at::Tensor& nll,
 
 }  // namespace
 
-data::Corpus open_text(const TextDataOptions& options) {
-  if (!options.train_lines) return data::open_corpus(options.name, options.max_words);
-  if (options.name != data::kSmallLanguage) {
-    throw ConfigError("data: train_lines goes with name = \"" + std::string(data::kSmallLanguage) +
-                      "\" only, got name = \"" + options.name + "\"");
-  }
-  data::SmallLanguageOptions language{.train_lines = *options.train_lines};
-  language.eval_lines = std::min(language.eval_lines, 1 + language.train_lines / 10);
-  return data::Corpus(data::small_language_source(language), options.max_words);
+data::Corpus open_text(const TextDataOptions& options, const std::string& vocabulary) {
+  data::TextSource source = text_source(options);
+  if (vocabulary.empty()) return data::Corpus(std::move(source), options.max_words);
+  return {std::move(source), kept_words(options, vocabulary)};
+}
+
+data::Vocabulary open_vocabulary(const TextDataOptions& options, const std::string& vocabulary) {
+  return vocabulary.empty() ? open_text(options).vocabulary() : kept_words(options, vocabulary);
 }
 
 void TextDataOptions::visit(FieldList& fields) {
@@ -105,8 +128,18 @@ void LanguageModelOptions::shrink() {
   model.window = std::min<int64_t>(model.window, 32);
 }
 
+std::shared_ptr<models::Lm> make_lm(const LanguageModelOptions& options,
+                                    int64_t num_words,
+                                    uint64_t seed,
+                                    TaskUse use) {
+  require_task_memory(use, lm_num_weights(options.model, num_words), lm_kept_activations(options));
+  auto model = std::make_shared<models::Lm>(options.model, num_words);
+  model->initialize(seed);
+  return model;
+}
+
 LanguageModelTask::LanguageModelTask(const LanguageModelOptions& options, const TaskSetup& setup)
-    : LanguageModelTask(options, open_text(options.data), setup) {}
+    : LanguageModelTask(options, open_text(options.data, setup.vocabulary), setup) {}
 
 LanguageModelTask::LanguageModelTask(const LanguageModelOptions& options,
                                      data::Corpus corpus,
@@ -114,10 +147,7 @@ LanguageModelTask::LanguageModelTask(const LanguageModelOptions& options,
     : options_(options), shard_(setup.shard), corpus_(std::move(corpus)) {
   rows_of(shard_, options_.batch_size);  // throws
   corpus_.require_tokens(data::Split::kTrain, options_.batch_size * (options_.model.window + 1));
-  require_task_memory(setup.use, lm_num_weights(options_.model, corpus_.vocabulary().size()),
-                      lm_kept_activations(options_));
-  model_ = std::make_shared<models::Lm>(options_.model, corpus_.vocabulary().size());
-  model_->initialize(setup.seed);
+  model_ = make_lm(options_, corpus_.vocabulary().size(), setup.seed, setup.use);
 }
 
 int64_t LanguageModelTask::num_train_units() const {

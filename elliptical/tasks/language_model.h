@@ -24,8 +24,12 @@ struct TextDataOptions {
   void visit(FieldList& fields);
 };
 
-/// The text that the options name.
-data::Corpus open_text(const TextDataOptions& options);
+/// The text that the options name, in the words of `vocabulary` (Task::vocabulary); where that is
+/// empty in those of its own training split.
+data::Corpus open_text(const TextDataOptions& options, const std::string& vocabulary = "");
+
+/// The words that `vocabulary` names, or where that is empty those of the text, which is read.
+data::Vocabulary open_vocabulary(const TextDataOptions& options, const std::string& vocabulary);
 
 struct LanguageModelOptions : Options {
   TextDataOptions data;
@@ -38,10 +42,18 @@ struct LanguageModelOptions : Options {
   void shrink();
 };
 
+/// The model with its first weights. Throws MemoryError when that, or its training, can not fit.
+std::shared_ptr<models::Lm> make_lm(const LanguageModelOptions& options,
+                                    int64_t num_words,
+                                    uint64_t seed,
+                                    TaskUse use);
+
 class LanguageModelTask : public Task {
  public:
   /// Throws MemoryError when model and training can not fit.
   LanguageModelTask(const LanguageModelOptions& options, const TaskSetup& setup);
+  LanguageModelTask(const LanguageModelOptions& options, uint64_t seed)
+      : LanguageModelTask(options, TaskSetup{.seed = seed}) {}
   /// On another text than the options name.
   LanguageModelTask(const LanguageModelOptions& options,
                     data::Corpus corpus,
@@ -52,6 +64,7 @@ class LanguageModelTask : public Task {
   int64_t num_train_units() const override;
   std::map<std::string, std::string> data_fingerprint() const override;
   std::map<std::string, LabelValue> labels() const override;
+  std::string vocabulary() const override { return corpus_.vocabulary().to_text(); }
   std::string data_description() const override { return corpus_.description(); }
 
   Batch train_batch(int64_t step) const override;

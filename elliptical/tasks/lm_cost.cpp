@@ -131,7 +131,7 @@ std::unique_ptr<Task> rehearse_lm(const Options& options) {
                           .read = [num_words, num_draws](data::Split split) {
                             return rehearsal_text(split, num_words, num_draws);
                           }};
-  return std::make_unique<LanguageModelTask>(lm, data::Corpus(std::move(source)), /*seed=*/0);
+  return std::make_unique<LanguageModelTask>(lm, data::Corpus(std::move(source)), TaskSetup{});
 }
 
 }  // namespace elliptical::tasks

@@ -7,10 +7,10 @@
 #include <filesystem>
 
 #include "elliptical/base/errors.h"
-#include "elliptical/base/safetensors.h"
 #include "elliptical/data/catalog.h"
 #include "elliptical/data/packed_weights.h"
 #include "elliptical/models/weights.h"
+#include "elliptical/store/checkpoint.h"
 
 namespace elliptical::tasks {
 namespace {
@@ -18,33 +18,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kCheckpoints = "checkpoints";
-
-std::map<std::string, at::Tensor> read_safetensors(const fs::path& path) {
-  const SafetensorsFile file(path);
-  std::map<std::string, at::Tensor> weights;
-  for (const TensorEntry& entry : file.header().tensors) {
-    at::ScalarType type = at::kFloat;
-    switch (entry.type) {
-      case ElementType::kF16:
-        type = at::kHalf;
-        break;
-      case ElementType::kBF16:
-        type = at::kBFloat16;
-        break;
-      case ElementType::kF32:
-        break;
-      case ElementType::kF64:
-        type = at::kDouble;
-        break;
-      default:
-        continue;  // counts of batches and the like
-    }
-    const at::Tensor tensor = at::empty(entry.shape, type);
-    file.read(entry, {static_cast<std::byte*>(tensor.data_ptr()), tensor.nbytes()});
-    weights.emplace(entry.name, tensor.to(at::kFloat));
-  }
-  return weights;
-}
 
 std::map<std::string, at::Tensor> read_packed(const fs::path& folder) {
   const data::PackedWeights packed = data::read_packed_weights(folder);
@@ -60,11 +33,14 @@ std::map<std::string, at::Tensor> read_packed(const fs::path& folder) {
 /// Of the newest checkpoint of a run that is whole.
 std::map<std::string, at::Tensor> read_run(const fs::path& run, const Notice& notice) {
   const fs::path checkpoints = run / kCheckpoints;
-  std::map<std::string, at::Tensor> weights;
-  const auto read = [&](const CheckpointFolder& checkpoint) {
-    weights = read_safetensors(checkpoint.checked_file(kModelFile));
-  };
-  if (newest_usable(checkpoints, read, notice)) return weights;
+  if (const auto found =
+          store::find_checkpoint(checkpoints, store::CheckpointPart::kModel, notice)) {
+    std::map<std::string, at::Tensor> weights;
+    for (const auto& [name, tensor] : found->model) {
+      if (tensor.is_floating_point()) weights.emplace(name, tensor.to(at::kFloat));
+    }
+    return weights;
+  }
   const std::vector<int64_t> steps = checkpoint_steps(checkpoints);
   if (steps.empty()) {
     throw DataError(run.string() + ": must have a checkpoint to read weights from, has none");
@@ -93,7 +69,7 @@ fs::path locate(const std::string& place) {
 
 std::map<std::string, at::Tensor> read_weights(const std::string& place, const Notice& notice) {
   const fs::path path = locate(place);
-  if (!fs::is_directory(path)) return read_safetensors(path);
+  if (!fs::is_directory(path)) return store::read_floating_tensors(path);
   if (fs::is_directory(path / kCheckpoints)) return read_run(path, notice);
   if (!data::is_packed_weights(path)) {
     throw DataError(path.string() +

@@ -104,14 +104,14 @@ struct Shard {
   int64_t rank = 0, count = 1;
 };
 
-/// Beside its options, what a task is made from.
+/// What a task is made with beside its options.
 struct TaskSetup {
-  // NOLINTNEXTLINE(google-explicit-constructor): a seed is all that most have to say
-  TaskSetup(uint64_t seed_, TaskUse use_ = TaskUse::kNewRun, Shard shard_ = {})
-      : seed(seed_), use(use_), shard(shard_) {}
-  uint64_t seed;
-  TaskUse use;
-  Shard shard;
+  uint64_t seed = 0;
+  TaskUse use = TaskUse::kNewRun;
+  /// The words that the weights belong to which the task is made for, as `Task::vocabulary` told
+  /// them. Empty: there are no such weights, or they do not say.
+  std::string vocabulary = {};
+  Shard shard = {};
 };
 
 /// The rows of a batch of `size` that a shard has: the first and how many. Throws ConfigError unless
@@ -129,6 +129,9 @@ class Task {
   virtual std::map<std::string, std::string> data_fingerprint() const = 0;
   /// Facts of the configuration that every record carries: task, attention, leaks_future, ...
   virtual std::map<std::string, LabelValue> labels() const = 0;
+  /// Where weights belong to words: these, one a line, in the order of their numbers. They are kept
+  /// with the weights, which mean nothing without them.
+  virtual std::string vocabulary() const { return ""; }
   /// The data, in a line for people; empty: there is nothing to say.
   virtual std::string data_description() const { return ""; }
   /// What people are to be told about how it was made, one line each.

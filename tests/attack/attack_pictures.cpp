@@ -10,13 +10,13 @@
 #include "elliptical/attack/attack.h"
 #include "elliptical/base/config.h"
 #include "elliptical/run/attack_plan.h"
-#include "elliptical/run/tensor_files.h"
+#include "elliptical/store/tensor_files.h"
 
 int main(int argc, char** argv) try {
   using namespace elliptical;
   const std::vector<std::string> words(argv + 1, argv + argc);
   TORCH_CHECK(words.size() >= 4, "usage: attack_pictures IN OUT ATTACK EPS [KEY=VALUE...]");
-  auto in = run::read_tensors(words[0]);
+  auto in = store::read_tensors(words[0]);
   const attack::LogitsFn logits = [&](const at::Tensor& x) {
     const at::Tensor hidden =
         at::conv2d((x - 0.5) / 0.25, in.at("conv.weight"), in.at("conv.bias"), 2, 1).relu();
@@ -30,7 +30,7 @@ int main(int argc, char** argv) try {
       {.eps = run::parse_eps(words[3]),
        .low = at::scalar_tensor(0.0),
        .high = at::scalar_tensor(1.0)});
-  run::write_tensors(words[1], {{"x", adversarial}});
+  store::write_tensors(words[1], {{"x", adversarial}});
   return 0;
 } catch (const std::exception& error) {
   std::cerr << error.what() << "\n";

@@ -42,7 +42,7 @@ KINDS = {
     "SIGINT twice": 1,
     "SIGUSR1": 1,
 }
-CHECKPOINT_FILES = ["model.safetensors", "optimizer.safetensors", "state.json"]
+CHECKPOINT_FILES = ["model.safetensors", "optimizer.safetensors", "vocabulary.txt", "state.json"]
 
 
 def command(run, num_steps):

@@ -1,5 +1,7 @@
 """`elliptical generate`: text from a run, repeatable, with the reason when a model can not stream."""
 
+import shutil
+
 import pytest
 
 RECIPE = """
@@ -77,3 +79,25 @@ def test_causal_model_refuses_to_look_ahead(elliptical, tmp_path):
     assert result.returncode == 2
     assert 'metric.scope must be "prefix" in a causal model, got "sequence"' in result.stderr
     assert not (tmp_path / "run" / "config.toml").exists()
+
+
+def test_the_training_text_is_not_needed_any_more(elliptical, tmp_path):
+    data = tmp_path / "data"
+    data.mkdir()
+    for name in ("train.txt", "valid.txt", "test.txt"):
+        (data / name).write_text("the caf\u00e9 was open and the \u65e5\u672c \x1b[31m game was lost \n" * 40)
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text(RECIPE.replace("train_lines = 100", f'name = "{data}"'))
+    run = tmp_path / "run"
+    trained = elliptical("train", recipe, "--run", run, "--threads", "1")
+    assert trained.returncode == 0, trained.stderr
+    arguments = ["generate", run, "--prompt", "the caf\u00e9", "--tokens", "8", "--threads", "1"]
+    before = elliptical(*arguments)
+    assert before.returncode == 0, before.stderr
+    words = (run / "checkpoints" / "step-2" / "vocabulary.txt").read_text().splitlines()
+    assert words[0] == "<eos>" and {"the", "caf\u00e9", "\u65e5\u672c", "\x1b[31m", "<unk>"} < set(words)
+    (data / "train.txt").write_text("other words\n" * 400)
+    assert elliptical(*arguments).stdout == before.stdout
+    shutil.rmtree(data)
+    gone = elliptical(*arguments)
+    assert gone.stdout == before.stdout and gone.stderr == before.stderr

@@ -29,7 +29,7 @@ from runs import (
 from small_disk import fill, small_disk
 
 NUM_STEPS = 12
-CHECKPOINT_FILES = ["model.safetensors", "optimizer.safetensors", "state.json"]
+CHECKPOINT_FILES = ["model.safetensors", "optimizer.safetensors", "vocabulary.txt", "state.json"]
 
 
 def strace_works():
@@ -288,7 +288,7 @@ def test_c4_files_are_synced_before_the_rename_and_the_folder_after(before_save,
     lines = (tmp_path / "ordered.trace").read_text().splitlines()
     renames = [i for i, line in enumerate(lines) if re.search(rf"rename(at)?\(.*step-{NUM_STEPS}\.incomplete", line)]
     (rename,) = renames
-    for name in ("model.safetensors", "optimizer.safetensors", "state.json"):
+    for name in ("model.safetensors", "optimizer.safetensors", "vocabulary.txt", "state.json"):
         of_file = [i for i, line in enumerate(lines) if f"step-{NUM_STEPS}.incomplete/{name}>" in line]
         assert of_file and max(of_file) < rename
         assert "sync(" in lines[max(of_file)], "the last thing that happens to a file is that it is synced"

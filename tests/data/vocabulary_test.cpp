@@ -56,6 +56,42 @@ TEST(Vocabulary, ReadsWhatItWrote) {
   EXPECT_EQ(words_of(Vocabulary::from_text(vocabulary.to_text(), "v")), words_of(vocabulary));
 }
 
+TEST(Vocabulary, ReadsWhatItWroteOfAnyText) {
+  // Bytes that mean something to a reader of lines, terminals or Unicode; no NUL, and valid UTF-8.
+  const std::string pieces[] = {"a",
+                                "\x1B",
+                                "\x7F",
+                                "\xC2\xA0",
+                                "\xE2\x80\xA8",
+                                "\xC2\x85",
+                                "\xEF\xBB\xBF",
+                                "\xE3\x80\x80",
+                                "\r",
+                                "\v",
+                                "\"",
+                                "<eos>",
+                                "<unk>",
+                                " ",
+                                "\n",
+                                "\\n",
+                                "\xF0\x9F\x98\x80",
+                                "#",
+                                "\xE2\x80\x8B",
+                                "b"};
+  RandomStream random(RandomKey(11));
+  for (int round = 0; round < 300; ++round) {
+    std::string text = "x ";
+    for (uint64_t i = random.below(60); i > 0; --i) text += pieces[random.below(std::size(pieces))];
+    const auto [vocabulary, stream] = build_vocabulary(text, round % 3 == 0 ? 5 : 0);
+    const Vocabulary read = Vocabulary::from_text(vocabulary.to_text(), "v");
+    ASSERT_EQ(words_of(read), words_of(vocabulary)) << text;
+    ASSERT_EQ(encode(text, read), stream) << text;
+  }
+  const std::string longest(kMaxWordBytes, 'w');
+  const Vocabulary vocabulary = build_vocabulary(longest + "\n").vocabulary;
+  EXPECT_EQ(words_of(Vocabulary::from_text(vocabulary.to_text(), "v")), words_of(vocabulary));
+}
+
 TEST(Vocabulary, D3RefusesDamagedFilesAndIds) {
   const auto error = [](const std::string& text) {
     return error_message<DataError>([&] { Vocabulary::from_text(text, "v.txt"); });

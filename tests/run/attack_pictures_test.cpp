@@ -12,7 +12,7 @@
 #include "elliptical/base/safetensors.h"
 #include "elliptical/run/attack_evaluation.h"
 #include "elliptical/run/signals.h"
-#include "elliptical/run/tensor_files.h"
+#include "elliptical/store/tensor_files.h"
 #include "tests/run/toy_pictures.h"
 #include "tests/support/temporary_folder.h"
 
@@ -79,7 +79,7 @@ TEST(AttackMetadata, NamesClassesWhateverTheyAreCalled) {
 TEST_F(AttackPictures, AreThoseOfADumpAndChangeNoNumber) {
   const AttackWords words{.attacks = "pgd", .eps = "8/255"};
   const std::vector<std::string> lines = attack(words);
-  const auto pictures = read_tensors(file_);
+  const auto pictures = store::read_tensors(file_);
   tasks::Dump dump;
   dump_ = &dump;
   EXPECT_EQ(attack(words, false), lines);
@@ -96,14 +96,14 @@ TEST_F(AttackPictures, AreThoseOfADumpAndChangeNoNumber) {
 TEST_F(AttackPictures, OfFewPicturesAreAll) {
   eval_options_.max_pictures = 6;
   attack({.attacks = "fgsm,pgd", .eps = "1/255,8/255"});
-  EXPECT_EQ(read_tensors(file_).at("clean").size(0), 6);
+  EXPECT_EQ(store::read_tensors(file_).at("clean").size(0), 6);
   EXPECT_EQ(metadata().at("attack"), "fgsm");
   EXPECT_EQ(metadata().at("eps"), "8/255");
   eval_options_.max_pictures = 0;
   task_.pixels = task_.pixels.narrow(0, 0, 10);
   task_.targets = task_.targets.narrow(0, 0, 10);
   attack({.attacks = "fgsm", .eps = "8/255"});
-  EXPECT_EQ(read_tensors(file_).at("clean").size(0), 10);
+  EXPECT_EQ(store::read_tensors(file_).at("clean").size(0), 10);
 }
 
 TEST_F(AttackPictures, AreKeptWhenTheCommandIsGivenAgain) {

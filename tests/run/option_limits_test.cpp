@@ -179,8 +179,8 @@ TEST_P(OptionLimits, M1ExtremesOfARecipeAreRefusedOrTrain) {
     expect_works_or_is_refused(
         [&] {
           const auto options = small_options(task, assignments);
-          const auto made = tasks::find_task(task).make(options->task.options(),
-                                                        static_cast<uint64_t>(options->seed));
+          const auto made = tasks::find_task(task).make(
+              options->task.options(), {.seed = static_cast<uint64_t>(options->seed)});
           support::loss_of(*made, made->train_batch(0), 0).backward();
         },
         assignments.back());
@@ -193,7 +193,7 @@ TEST_P(OptionLimits, M1ExtremesOfARecipeAreRefusedOrTrain) {
 TEST_P(OptionLimits, M1ExtremesOfAnEvaluationAreRefusedOrMeasure) {
   const std::string name = GetParam();
   const auto small = small_options(name, {});
-  const auto task = tasks::find_task(name).make(small->task.options(), 1);
+  const auto task = tasks::find_task(name).make(small->task.options(), {.seed = 1});
   const auto make_eval = [&](const std::vector<std::string>& assignments) {
     std::shared_ptr<Options> options = task->make_eval_options();
     apply_overrides(assignments, fields_of(*options));

@@ -37,11 +37,4 @@ std::string RunTest::state_bytes(const std::string& name) const {
   return bytes;
 }
 
-bool any_contains(const std::vector<std::string>& lines, const std::string& part) {
-  for (const std::string& line : lines) {
-    if (line.find(part) != std::string::npos) return true;
-  }
-  return false;
-}
-
 }  // namespace elliptical::run::testing

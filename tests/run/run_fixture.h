@@ -11,6 +11,7 @@
 
 #include "elliptical/run/train.h"
 #include "tests/run/toy_task.h"
+#include "tests/support/lines.h"
 #include "tests/support/temporary_folder.h"
 
 namespace elliptical::run::testing {
@@ -33,8 +34,7 @@ class RunTest : public ::testing::Test {
   std::vector<std::string> notices_;  ///< of all runs
 };
 
-/// Whether one of `lines` has `part` in it.
-bool any_contains(const std::vector<std::string>& lines, const std::string& part);
+using test::any_contains;
 
 /// The message of what `function` throws, which must be an Error.
 template <class Error, class Function>

@@ -11,8 +11,8 @@
 #include "elliptical/base/errors.h"
 #include "elliptical/base/files.h"
 #include "elliptical/base/records.h"
-#include "elliptical/run/checkpoint.h"
-#include "elliptical/run/tensor_files.h"
+#include "elliptical/store/checkpoint.h"
+#include "elliptical/store/tensor_files.h"
 #include "tests/run/run_fixture.h"
 
 namespace elliptical::run::testing {
@@ -114,8 +114,8 @@ TEST_F(RunFolderTest, S3AForeignFolderOverwritesNothingThroughLinks) {
     plant(file.string() + ".new", precious);
   }
   write_config(run, config_text(options));
-  replace_tensors(run.snapshot(), {{"x", torch::ones({2})}});
-  replace_tensors(run.attack_pictures(), {{"x", torch::ones({2})}});
+  store::replace_tensors(run.snapshot(), {{"x", torch::ones({2})}});
+  store::replace_tensors(run.attack_pictures(), {{"x", torch::ones({2})}});
   EXPECT_EQ(read_file(precious), "mine");
   EXPECT_FALSE(fs::exists(root_ / "planted"));
 }
@@ -140,7 +140,7 @@ TEST_F(RunFolderTest, S3CheckpointsOfAnotherRunAreNotRotatedAwayThroughALink) {
   const auto before = fs::last_write_time(mine / "state.json");
   fs::create_directory(root_ / "links");
   fs::create_directory_symlink(mine, root_ / "links" / "step-2");
-  mark_evaluated(root_ / "links", 2);
+  store::mark_evaluated(root_ / "links", 2);
   EXPECT_EQ(fs::last_write_time(mine / "state.json"), before);
 
   // The folder that a checkpoint is written into is not one that was there.

@@ -116,14 +116,15 @@ TEST_F(TrainTest, WhatIsDueIsSavedBeforeItIsMeasured) {
     if (where != "eval" || index != 0) return;
     const int64_t step = 4 * ++num_evaluations;
     EXPECT_EQ(checkpoint_steps(paths("a").checkpoints()).back(), step);
-    const auto saved = read_checkpoint(paths("a").checkpoints() / ("step-" + std::to_string(step)),
-                                       CheckpointPart::kModel);
+    const auto saved = store::read_checkpoint(
+        paths("a").checkpoints() / ("step-" + std::to_string(step)), store::CheckpointPart::kModel);
     EXPECT_FALSE(saved.state.evaluated);
   };
   start("a", options);
   EXPECT_EQ(num_evaluations, 2);
   // Then it says that it is measured, and a finished run is not measured again.
-  const auto newest = newest_checkpoint(paths("a").checkpoints(), CheckpointPart::kAll, {});
+  const auto newest =
+      store::newest_checkpoint(paths("a").checkpoints(), store::CheckpointPart::kAll, {});
   EXPECT_TRUE(newest->state.evaluated);
   resume("a", options);
   EXPECT_EQ(num_evaluations, 2);
@@ -156,7 +157,8 @@ TEST_F(TrainTest, DeathAndResumeKeepTheAverageAndTheStatistics) {
   options.optimizer.decay_rule = DecayRule::kMatrices;
   options.schedule.interval = 4;
   start("whole", options);
-  const auto whole = newest_checkpoint(paths("whole").checkpoints(), CheckpointPart::kAll, {});
+  const auto whole =
+      store::newest_checkpoint(paths("whole").checkpoints(), store::CheckpointPart::kAll, {});
   EXPECT_EQ(whole->model.at("num_batches").item<int64_t>(), 10);
   EXPECT_EQ(whole->average.at("num_batches").item<int64_t>(), 10);
   EXPECT_FALSE(whole->average.at("running_mean").equal(whole->model.at("running_mean")));
@@ -182,8 +184,8 @@ TEST_F(TrainTest, AverageFollowsTheWeightsOfEachStep) {
   at::Tensor expected =
       make_toy_task(options)->model().named_parameters()["first.weight"].detach().to(at::kDouble);
   for (int64_t step = 1; step <= 4; ++step) {
-    const Checkpoint checkpoint = read_checkpoint(
-        paths("a").checkpoints() / ("step-" + std::to_string(step)), CheckpointPart::kAll);
+    const store::Checkpoint checkpoint = store::read_checkpoint(
+        paths("a").checkpoints() / ("step-" + std::to_string(step)), store::CheckpointPart::kAll);
     expected = kDecay * expected + (1 - kDecay) * checkpoint.model.at("first.weight");
     // A few roundings of float each step, of numbers below 1.
     EXPECT_TRUE(checkpoint.average.at("first.weight").to(at::kDouble).allclose(expected, 0, 1e-6));
@@ -198,9 +200,9 @@ TEST_F(TrainTest, MeasuresTheAverageWhereAskedAndTrainsAllTheSame) {
   options.train.eval_weights = Weights::kAverage;
   start("ema", options);
   const auto newest = [&](const char* name) {
-    return *newest_checkpoint(paths(name).checkpoints(), CheckpointPart::kAll, {});
+    return *store::newest_checkpoint(paths(name).checkpoints(), store::CheckpointPart::kAll, {});
   };
-  const Checkpoint trained = newest("trained"), average = newest("ema");
+  const store::Checkpoint trained = newest("trained"), average = newest("ema");
   for (const auto& [name, tensor] : trained.model) {
     EXPECT_TRUE(tensor.equal(average.model.at(name))) << name;
     EXPECT_TRUE(trained.average.at(name).equal(average.average.at(name))) << name;
@@ -208,7 +210,7 @@ TEST_F(TrainTest, MeasuresTheAverageWhereAskedAndTrainsAllTheSame) {
 
   const std::unique_ptr<tasks::Task> task = make_toy_task(options);
   const auto error_of = [&](const auto& weights) {
-    copy_tensors(named_tensors(task->model()), weights, "weights");
+    store::copy_tensors(store::named_tensors(task->model()), weights, "weights");
     return evaluate(*task, *task->make_eval_options(), {}, {})->front().value;
   };
   const auto last_record = [&](const char* name) {
@@ -248,14 +250,15 @@ TEST_F(TrainTest, ForkTakesTheAverageOrStartsOne) {
   start("without", toy_run_options(6));
   for (const std::string source_name : {"with", "without"}) {
     for (const bool restart : {false, true}) {
-      const auto source =
-          newest_checkpoint(paths(source_name).checkpoints(), CheckpointPart::kAll, {});
+      const auto source = store::newest_checkpoint(paths(source_name).checkpoints(),
+                                                   store::CheckpointPart::kAll, {});
       const std::string name = source_name + (restart ? "-restarted" : "-continued");
       const std::unique_ptr<tasks::Task> task = make_toy_task(options);
       const RunLock lock = create_run_folder(paths(name));
       save_fork({.paths = paths(name), .options = &options, .task = task.get(), .program = "test"},
                 *source, restart);
-      const auto first = newest_checkpoint(paths(name).checkpoints(), CheckpointPart::kAll, {});
+      const auto first =
+          store::newest_checkpoint(paths(name).checkpoints(), store::CheckpointPart::kAll, {});
       const bool is_taken = source_name == "with" && !restart;
       const auto& expected = is_taken ? source->average : source->model;
       EXPECT_TRUE(first->average.at("first.weight").equal(expected.at("first.weight"))) << name;
@@ -386,7 +389,8 @@ TEST_F(TrainTest, D5ChangedDataAreRefused) {
 TEST_F(TrainTest, ForkGoesOnFromTheWeightsOfAnotherRun) {
   RunOptions options = toy_run_options(6);
   start("a", options);
-  const auto source = newest_checkpoint(paths("a").checkpoints(), CheckpointPart::kAll, {});
+  const auto source =
+      store::newest_checkpoint(paths("a").checkpoints(), store::CheckpointPart::kAll, {});
   options.train.steps = 12;
   for (const bool restart : {false, true}) {
     const std::string name = restart ? "restarted" : "continued";
@@ -398,7 +402,8 @@ TEST_F(TrainTest, ForkGoesOnFromTheWeightsOfAnotherRun) {
       save_fork(job, *source, restart);
       write_config(paths(name), config_text(options));
     }
-    const auto first = newest_checkpoint(paths(name).checkpoints(), CheckpointPart::kAll, {});
+    const auto first =
+        store::newest_checkpoint(paths(name).checkpoints(), store::CheckpointPart::kAll, {});
     EXPECT_EQ(first->state.step, restart ? 0 : 6);
     EXPECT_NE(first->state.origin.find("step-6 step 6"), std::string::npos) << first->state.origin;
     EXPECT_TRUE(first->model.at("first.weight").equal(source->model.at("first.weight")));
@@ -411,7 +416,8 @@ TEST_F(TrainTest, ForkGoesOnFromTheWeightsOfAnotherRun) {
 TEST_F(TrainTest, ForkOfAnotherShapeIsRefused) {
   RunOptions options = toy_run_options(3);
   start("a", options);
-  const auto source = newest_checkpoint(paths("a").checkpoints(), CheckpointPart::kAll, {});
+  const auto source =
+      store::newest_checkpoint(paths("a").checkpoints(), store::CheckpointPart::kAll, {});
   options.task.get<ToyOptions>().width = 9;
   const std::unique_ptr<tasks::Task> task = make_toy_task(options);
   const TrainJob job{
@@ -475,7 +481,8 @@ class BrokenWeightsTest : public TrainTest {
     const TrainJob job{
         .paths = paths(name), .options = &options, .task = task.get(), .program = "test"};
     const RunLock lock = create_run_folder(paths(name));
-    const auto source = newest_checkpoint(paths("good").checkpoints(), CheckpointPart::kAll, {});
+    const auto source =
+        store::newest_checkpoint(paths("good").checkpoints(), store::CheckpointPart::kAll, {});
     save_fork(job, *source, /*restart=*/false);
     train(job);
   }

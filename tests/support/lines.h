@@ -29,4 +29,10 @@ inline testing::AssertionResult has_line(const Lines& lines, const Lines& parts)
   return result;
 }
 
+/// Whether one of `lines` has `part` in it.
+inline bool any_contains(const Lines& lines, const std::string& part) {
+  return std::any_of(lines.begin(), lines.end(),
+                     [&](const std::string& line) { return line.find(part) != std::string::npos; });
+}
+
 }  // namespace elliptical::test

@@ -8,8 +8,8 @@
 
 #include "elliptical/base/config.h"
 #include "elliptical/base/errors.h"
-#include "elliptical/run/checkpoint.h"
-#include "elliptical/run/tensor_files.h"
+#include "elliptical/store/checkpoint.h"
+#include "elliptical/store/tensor_files.h"
 #include "tests/support/error_message.h"
 #include "tests/support/passes.h"
 #include "tests/support/small_pictures_task.h"
@@ -82,7 +82,7 @@ class TeacherTest : public ::testing::Test {
  protected:
   TeacherTest() {
     ClassifyImageTask teacher(small_vit_options(), 77);
-    run::write_tensors(file_, run::named_tensors(teacher.model()));
+    store::write_tensors(file_, store::named_tensors(teacher.model()));
     options_ = small_vit_options();
     options_.teacher.kind = TeacherKind::kHard;
     options_.teacher.weights = file_;
@@ -148,7 +148,7 @@ TEST_F(TeacherTest, OfAnotherSizeSeesResizedPictures) {
   small_vit(larger).image_size = 32;
   ClassifyImageTask teacher(larger, 77);
   teacher.model().eval();
-  run::write_tensors(file_, run::named_tensors(teacher.model()));
+  store::write_tensors(file_, store::named_tensors(teacher.model()));
   options_.teacher.model = larger.model;
   options_.teacher.share = 1.0;
   ClassifyImageTask student(options_, 1);
@@ -195,8 +195,8 @@ TEST_F(TeacherTest, DamagedCheckpointsAreNamedAndOlderOnesUsed) {
   std::filesystem::create_directories(checkpoints);
   for (const int64_t step : {1, 2}) {
     ClassifyImageTask teacher(small_vit_options(), 70 + step);
-    run::save_checkpoint(checkpoints, {.step = step},
-                         {.model = run::named_tensors(teacher.model())}, {});
+    store::save_checkpoint(checkpoints, {.step = step},
+                           {.model = store::named_tensors(teacher.model())}, {});
   }
   const std::filesystem::path newest = checkpoints / "step-2" / "model.safetensors";
   std::filesystem::resize_file(newest, std::filesystem::file_size(newest) - 1);

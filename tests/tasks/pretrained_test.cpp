@@ -13,8 +13,8 @@
 #include "elliptical/base/files.h"
 #include "elliptical/data/catalog.h"
 #include "elliptical/data/xz.h"
-#include "elliptical/run/checkpoint.h"
-#include "elliptical/run/tensor_files.h"
+#include "elliptical/store/checkpoint.h"
+#include "elliptical/store/tensor_files.h"
 #include "tests/support/error_message.h"
 #include "tests/support/small_image_model.h"
 #include "tests/support/temporary_folder.h"
@@ -34,13 +34,13 @@ TEST(Pretrained, ReadsSafetensorsOfAnyFloatingType) {
   const TemporaryFolder folder;
   const auto from = make_image_model("vit", small_vit()), to = make_image_model("vit", small_vit());
   stir_parameters(*from);
-  run::NamedTensors tensors = run::named_tensors(*from);
+  store::NamedTensors tensors = store::named_tensors(*from);
   size_t index = 0;
   const at::ScalarType types[] = {at::kFloat, at::kHalf, at::kBFloat16, at::kDouble};
   for (auto& [name, value] : tensors) value = value.detach().to(types[index++ % 4]);
   tensors.emplace_back("steps", torch::ones({}, at::kLong));  // no weight
   const std::string file = (folder.path() / "w.safetensors").string();
-  run::write_tensors(file, tensors);
+  store::write_tensors(file, tensors);
   EXPECT_TRUE(load_pretrained(*to, file).empty());
   const auto loaded = to->named_parameters();
   for (const auto& [name, value] : tensors) {
@@ -68,8 +68,8 @@ class PretrainedRun : public ::testing::Test {
   PretrainedRun() {
     std::filesystem::create_directories(run_ / "checkpoints");
     for (const int64_t step : {1, 2}) {
-      run::save_checkpoint(run_ / "checkpoints", {.step = step},
-                           {.model = {{"w", torch::full({3}, static_cast<double>(step))}}}, {});
+      store::save_checkpoint(run_ / "checkpoints", {.step = step},
+                             {.model = {{"w", torch::full({3}, static_cast<double>(step))}}}, {});
     }
   }
   std::string file(int64_t step) const {

@@ -13,7 +13,7 @@ namespace elliptical::tasks {
 namespace {
 
 TaskSetup setup_of(int64_t rank, int64_t count) {
-  return {1, TaskUse::kNewRun, {.rank = rank, .count = count}};
+  return {.seed = 1, .shard = {.rank = rank, .count = count}};
 }
 
 template <class SomeTask, class SomeOptions>

@@ -30,24 +30,32 @@ std::string unknown_share(const std::vector<int32_t>& stream, int32_t unk) {
 
 Corpus::Corpus(TextSource source, int64_t max_words)
     : source_(std::move(source)), vocabulary_({std::string(kEosWord), std::string(kUnkWord)}, "") {
-  for (const Split split : kSplits) {
-    const std::string text = source_.read(split);
-    const std::string& origin = source_.origins[index(split)];
-    check_text(text, origin);
-    checksums_[index(split)] = sha256_hex(text);
-    if (split == Split::kTrain) {
-      EncodedText encoded = build_vocabulary(text, max_words);
-      vocabulary_ = encoded.vocabulary;
-      streams_[index(split)] = std::move(encoded.stream);
-    } else {
-      streams_[index(split)] = encode(text, vocabulary_);
-    }
-    const std::vector<int32_t>& stream = streams_[index(split)];
-    const auto is_word = [](int32_t id) { return id != Vocabulary::kEos; };
-    if (std::none_of(stream.begin(), stream.end(), is_word)) {
-      throw DataError(origin + ": must hold words, holds none");
-    }
+  EncodedText encoded = build_vocabulary(read(Split::kTrain), max_words);
+  vocabulary_ = encoded.vocabulary;
+  set_stream(Split::kTrain, std::move(encoded.stream));
+  for (const Split split : {Split::kValid, Split::kTest}) {
+    set_stream(split, encode(read(split), vocabulary_));
   }
+}
+
+Corpus::Corpus(TextSource source, Vocabulary vocabulary)
+    : source_(std::move(source)), vocabulary_(std::move(vocabulary)) {
+  for (const Split split : kSplits) set_stream(split, encode(read(split), vocabulary_));
+}
+
+std::string Corpus::read(Split split) {
+  std::string text = source_.read(split);
+  check_text(text, source_.origins[index(split)]);
+  checksums_[index(split)] = sha256_hex(text);
+  return text;
+}
+
+void Corpus::set_stream(Split split, std::vector<int32_t> stream) {
+  const auto is_word = [](int32_t id) { return id != Vocabulary::kEos; };
+  if (std::none_of(stream.begin(), stream.end(), is_word)) {
+    throw DataError(source_.origins[index(split)] + ": must hold words, holds none");
+  }
+  streams_[index(split)] = std::move(stream);
 }
 
 std::string Corpus::text(Split split) const {
@@ -87,12 +95,16 @@ void Corpus::require_tokens(Split split, int64_t min_tokens) const {
   }
 }
 
-Corpus open_corpus(const std::string& name, int64_t max_words) {
-  if (name == kSmallLanguage) return Corpus(small_language_source(), max_words);
+TextSource open_source(const std::string& name) {
+  if (name == kSmallLanguage) return small_language_source();
   namespace fs = std::filesystem;
   const bool is_folder = name.find('/') != std::string::npos || fs::is_directory(name);
-  if (is_folder) return Corpus(folder_source(name, fs::path(name).filename().string()), max_words);
-  return Corpus(folder_source(find_data(name).string(), name), max_words);
+  if (is_folder) return folder_source(name, fs::path(name).filename().string());
+  return folder_source(find_data(name).string(), name);
+}
+
+Corpus open_corpus(const std::string& name, int64_t max_words) {
+  return Corpus(open_source(name), max_words);
 }
 
 }  // namespace elliptical::data

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Text data for language models: three splits as streams of ids, with the vocabulary of the
-// training split. Where it comes from, by name:
+// training split, or one that trained weights brought along. Where it comes from, by name:
 //     small-language      made up on the spot (small_language.h)
 //     wikitext-2, ...     a data set of the catalog (data/catalog.h), found or refused with advice
 //     some/folder         any folder (a name with a slash, or a folder that exists)
@@ -36,6 +36,8 @@ class Corpus {
  public:
   /// Reads and checks everything. Throws DataError with file, line and offset.
   explicit Corpus(TextSource source, int64_t max_words = 0);
+  /// The same in words that weights belong to, whatever words the training text has.
+  Corpus(TextSource source, Vocabulary vocabulary);
 
   const std::string& name() const { return source_.name; }
   const Vocabulary& vocabulary() const { return vocabulary_; }
@@ -50,6 +52,11 @@ class Corpus {
   void require_tokens(Split split, int64_t min_tokens) const;
 
  private:
+  /// The text of a split, checked; its checksum is noted.
+  std::string read(Split split);
+  /// DataError where it holds no words.
+  void set_stream(Split split, std::vector<int32_t> stream);
+
   static size_t index(Split split) { return static_cast<size_t>(split); }
   TextSource source_;
   Vocabulary vocabulary_;
@@ -57,7 +64,10 @@ class Corpus {
   std::array<std::string, 3> checksums_;
 };
 
-/// Opens a corpus by name or folder as above.
+/// Finds a text by name or folder as above.
+TextSource open_source(const std::string& name);
+
+/// Opens it, with the vocabulary of its training split.
 Corpus open_corpus(const std::string& name, int64_t max_words = 0);
 
 /// The files of a folder as a source. DataError when it holds no text, or when it is not clear

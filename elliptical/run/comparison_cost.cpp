@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "elliptical/cli/comparison_cost.h"
+#include "elliptical/run/comparison_cost.h"
 
 #include <fmt/format.h>
 
@@ -9,12 +9,12 @@
 #include "elliptical/tasks/language_model.h"
 #include "elliptical/tasks/token_windows.h"
 
-namespace elliptical::cli {
+namespace elliptical::run {
 namespace {
 
 /// What the value of a metric will be is not known yet, and costs nothing.
-run::RunOptions options_of(const run::PlannedRun& planned) {
-  return planned.value_of ? run::with_value(planned, 1.0) : planned.options;
+RunOptions options_of(const PlannedRun& planned) {
+  return planned.value_of ? with_value(planned, 1.0) : planned.options;
 }
 
 struct SlidingWork {
@@ -23,8 +23,8 @@ struct SlidingWork {
   int64_t tokens_per_step = 1;
 };
 
-SlidingWork sliding_work(const run::PlannedRun& planned, int64_t num_tokens) {
-  run::RunOptions options = options_of(planned);
+SlidingWork sliding_work(const PlannedRun& planned, int64_t num_tokens) {
+  RunOptions options = options_of(planned);
   const auto& lm = dynamic_cast<const tasks::LanguageModelOptions&>(options.task.options());
   return {.cost = tasks::sliding_cost(num_tokens, lm.model.window, /*stride=*/1),
           .window = lm.model.window,
@@ -35,28 +35,28 @@ SlidingWork sliding_work(const run::PlannedRun& planned, int64_t num_tokens) {
 
 int64_t num_sliding_tokens(const ComparisonWork& work) {
   if (work.method != "sliding") return 0;
-  run::RunOptions options = options_of(work.plan.front());
+  RunOptions options = options_of(work.plan.front());
   const auto& lm = dynamic_cast<const tasks::LanguageModelOptions&>(options.task.options());
   return tasks::num_text_tokens(lm.data, data::split_from_string(work.split));
 }
 
-double attack_steps(const std::vector<run::AttackCase>& cases,
-                    const run::PlannedRun& planned,
+double attack_steps(const std::vector<AttackCase>& cases,
+                    const PlannedRun& planned,
                     int64_t num_pictures) {
   constexpr int64_t kClasses = 10, kPictures = 10000;
-  run::RunOptions options = options_of(planned);
+  RunOptions options = options_of(planned);
   const auto cost = tasks::find_task(options.task.name()).cost;
   if (cases.empty() || cost == nullptr) return 0;
   const int64_t per_step = std::max<int64_t>(cost(options.task.options()).units_per_step, 1);
   int64_t passes = 0;
-  for (const run::AttackCase& each : cases) {
+  for (const AttackCase& each : cases) {
     passes += attack::make_attack(each.attack)->max_passes(kClasses);
   }
   const int64_t count = num_pictures > 0 ? num_pictures : kPictures;
   return static_cast<double>(passes * count) / static_cast<double>(per_step);
 }
 
-double sliding_steps(const run::PlannedRun& planned, const ComparisonWork& work) {
+double sliding_steps(const PlannedRun& planned, const ComparisonWork& work) {
   if (work.method != "sliding") return 0;
   const SlidingWork sliding = sliding_work(planned, work.num_tokens);
   return static_cast<double>(sliding.cost.num_computed) /
@@ -65,15 +65,15 @@ double sliding_steps(const run::PlannedRun& planned, const ComparisonWork& work)
 
 std::string sliding_cost_text(const ComparisonWork& work, size_t num_evaluations) {
   if (work.method != "sliding" || num_evaluations == 0) return "";
-  const run::PlannedRun& first = work.plan.front();
+  const PlannedRun& first = work.plan.front();
   const SlidingWork sliding = sliding_work(first, work.num_tokens);
   return fmt::format(
       "sliding windows: {} evaluations of {} windows of {} tokens each, {} tokens to be read; one "
       "costs about as much as {:.0f} steps of training, a run has {}",
       num_evaluations, sliding.cost.num_windows, sliding.window,
-      run::rate_text(static_cast<double>(sliding.cost.num_computed) *
-                     static_cast<double>(num_evaluations)),
+      rate_text(static_cast<double>(sliding.cost.num_computed) *
+                static_cast<double>(num_evaluations)),
       std::max(1.0, sliding_steps(first, work)), first.options.train.steps);
 }
 
-}  // namespace elliptical::cli
+}  // namespace elliptical::run

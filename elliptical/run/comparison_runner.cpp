@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "elliptical/cli/comparison_runner.h"
+#include "elliptical/run/comparison_runner.h"
 
 #include <fmt/format.h>
+#include <torch/torch.h>
 
 #include <algorithm>
 #include <chrono>
@@ -11,17 +12,16 @@
 
 #include "elliptical/base/config.h"
 #include "elliptical/base/errors.h"
-#include "elliptical/cli/comparison_cost.h"
-#include "elliptical/cli/comparison_state.h"
-#include "elliptical/cli/session.h"
+#include "elliptical/run/comparison_cost.h"
 #include "elliptical/run/jobs.h"
+#include "elliptical/run/measure_run.h"
 #include "elliptical/run/signals.h"
+#include "elliptical/run/start_run.h"
 #include "elliptical/run/train.h"
 
-namespace elliptical::cli {
+namespace elliptical::run {
 namespace {
 
-namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 /// Parts of the data that are recorded apart: enough for a bootstrap over them.
@@ -31,10 +31,10 @@ constexpr int kBlocks = 50;
 constexpr double kFirstEta = 20;
 
 /// A child of a comparison that was killed a moment ago may still be about to die.
-void wait_for_lock(const run::RunPaths& paths) {
+void wait_for_lock(const RunPaths& paths) {
   for (int attempt = 0; attempt < 50 && fs::exists(paths.folder); ++attempt) {
     try {
-      const run::RunLock lock(paths);
+      const RunLock lock(paths);
       return;
     } catch (const RunError&) {
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -43,26 +43,29 @@ void wait_for_lock(const run::RunPaths& paths) {
 }
 
 /// What a child does: everything that is missing of one run.
-void finish_run(const run::PlannedRun& planned,
-                const ComparisonWork& work,
-                const run::LoopHooks& hooks) {
+void finish_run(const PlannedRun& planned,
+                const ComparisonRun& comparison,
+                const LoopHooks& hooks) {
+  const ComparisonWork& work = comparison.work;
+  const std::string& program = comparison.program;
   // What is measured here is told apart from the evaluations of training.
-  run::LoopHooks measuring = hooks;
-  measuring.progress = [&hooks](run::Progress progress) {
+  LoopHooks measuring = hooks;
+  measuring.progress = [&hooks](Progress progress) {
     if (progress.phase == "eval") progress.phase = "measure";
     hooks.show(progress);
   };
-  const run::RunPaths paths{planned.folder};
+  const RunPaths paths{planned.folder};
   wait_for_lock(paths);
   if (!fs::exists(paths.config())) {
-    start_run(paths, planned.options, hooks);
-  } else if (!state_of(planned, work).is_trained) {
-    resume_run(paths, hooks);
+    start_run({.paths = paths, .options = planned.options, .program = program, .hooks = hooks});
+  } else if (!comparison.state_of(planned, work).is_trained) {
+    resume_run({.paths = paths, .program = program, .hooks = hooks});
   }
-  RunState state = state_of(planned, work);
+  RunState state = comparison.state_of(planned, work);
   if (state.is_whole()) return;
-  const run::RunLock lock(paths);
-  LoadedRun loaded = load_run(paths.folder, planned.options.train.steps, hooks);
+  const RunLock lock(paths);
+  LoadedRun loaded =
+      load_run({.folder = paths.folder, .step = planned.options.train.steps, .hooks = hooks});
   const auto assignments = [&](const std::vector<std::string>& more) {
     std::vector<std::string> all = {"split=" + work.split, fmt::format("blocks={}", kBlocks)};
     if (!work.method.empty()) all.push_back("method=" + work.method);
@@ -70,24 +73,29 @@ void finish_run(const run::PlannedRun& planned,
     return all;
   };
   if (state.lacks_clean) {
-    evaluate_run(loaded, assignments({"metric_profile=true"}), measuring);
-    state = state_of(planned, work);
+    evaluate_run(
+        {.run = loaded, .assignments = assignments({"metric_profile=true"}), .hooks = measuring});
+    state = comparison.state_of(planned, work);
   }
   std::vector<std::string> fewer;
   if (work.num_pictures > 0) fewer = {fmt::format("max_pictures={}", work.num_pictures)};
   if (state.lacks_damaged) {
     std::vector<std::string> damage = work.damage;
     damage.insert(damage.end(), fewer.begin(), fewer.end());
-    evaluate_run(loaded, assignments(damage), measuring);
+    evaluate_run({.run = loaded, .assignments = assignments(damage), .hooks = measuring});
   }
   if (state.attacks.empty()) return;
-  run::AttackPlan plan = work.attacks;
+  AttackPlan plan = work.attacks;
   plan.cases = state.attacks;
-  attack_run(loaded, plan, assignments(fewer), hooks);
+  attack_run({.run = loaded,
+              .plan = plan,
+              .assignments = assignments(fewer),
+              .program = program,
+              .hooks = hooks});
 }
 
-void check_folder(const run::PlannedRun& planned) {
-  const run::RunPaths paths{planned.folder};
+void check_folder(const PlannedRun& planned) {
+  const RunPaths paths{planned.folder};
   const char* const advice = "(move it away, or choose another folder with --run)";
   // Its user named the folder of the comparison; a link in it would name another run.
   if (fs::is_symlink(fs::symlink_status(planned.folder))) {
@@ -95,12 +103,12 @@ void check_folder(const run::PlannedRun& planned) {
                                planned.folder.string(), advice));
   }
   if (!fs::exists(paths.config())) {
-    run::check_new(paths);
+    check_new(paths);
     return;
   }
-  run::RunOptions wanted = planned.options, existing;
+  RunOptions wanted = planned.options, existing;
   try {
-    run::read_config(paths, existing);
+    read_config(paths, existing);
   } catch (const ConfigError& error) {
     throw RunError(fmt::format("{}: must hold the run \"{}\", holds something else: {} {}",
                                planned.folder.string(), planned.title(), error.what(), advice));
@@ -118,15 +126,17 @@ void check_folder(const run::PlannedRun& planned) {
 
 class Runner {
  public:
-  Runner(const ComparisonWork& work, ProgressPrinter& printer)
-      : work_(work), printer_(printer), plan_(work.plan) {
-    for (const run::PlannedRun& planned : plan_) states_.push_back(state_of(planned, work));
+  explicit Runner(const ComparisonRun& comparison)
+      : comparison_(comparison), work_(comparison.work), plan_(comparison.work.plan) {
+    for (const PlannedRun& planned : plan_) {
+      states_.push_back(comparison.state_of(planned, work_));
+    }
     for (size_t i = 0; i < plan_.size(); ++i) {
       if (needs_work(i)) waiting_.push_back(i);
     }
     num_todo_ = waiting_.size();
-    for (const run::PlannedRun& planned : plan_) {
-      sliding_steps_.push_back(sliding_steps(planned, work));
+    for (const PlannedRun& planned : plan_) {
+      sliding_steps_.push_back(sliding_steps(planned, work_));
     }
     for (const size_t i : waiting_) {
       left_at_start_ += work_left(i);
@@ -143,7 +153,7 @@ class Runner {
   }
   bool is_source(size_t i) const {
     return std::any_of(plan_.begin(), plan_.end(),
-                       [&](const run::PlannedRun& planned) { return planned.value_of == i; });
+                       [&](const PlannedRun& planned) { return planned.value_of == i; });
   }
   size_t num_evaluations(size_t i) const {
     return static_cast<size_t>(states_[i].lacks_clean) +
@@ -164,17 +174,17 @@ class Runner {
   void start_some();
   void start(size_t i);
   void fail(size_t i, const std::string& why);
-  void take(const run::JobEvent& event);
-  void show(size_t i, run::Progress progress);
+  void take(const JobEvent& event);
+  void show(size_t i, Progress progress);
   double seconds_left() const;
 
+  const ComparisonRun& comparison_;
   const ComparisonWork& work_;
-  ProgressPrinter& printer_;
-  std::vector<run::PlannedRun> plan_;
+  std::vector<PlannedRun> plan_;
   std::vector<RunState> states_;
   std::vector<size_t> waiting_;
   std::map<size_t, Clock::time_point> running_;
-  run::Jobs jobs_;
+  Jobs jobs_;
   std::vector<double> sliding_steps_;  ///< of one evaluation of each run
   size_t num_todo_ = 0, num_done_ = 0, num_evaluations_ = 0;
   double left_at_start_ = 0;
@@ -185,32 +195,32 @@ class Runner {
 };
 
 bool Runner::run() {
-  const run::SignalGuard signals;
+  const SignalGuard signals;
   const size_t num_whole = plan_.size() - num_todo_;
   if (num_whole > 0) {
-    printer_.say(fmt::format("{} of {} runs are there already", num_whole, plan_.size()));
+    comparison_.hooks.say(fmt::format("{} of {} runs are there already", num_whole, plan_.size()));
   }
   if (const std::string cost = sliding_cost_text(work_, num_evaluations_); !cost.empty()) {
-    printer_.say(cost);
+    comparison_.hooks.say(cost);
   }
   bool asked = false;
   while (true) {
-    const bool stopping = run::stop_signal() != 0 || fatal_status_ != 0;
+    const bool stopping = stop_signal() != 0 || fatal_status_ != 0;
     if (!stopping) start_some();
     if (running_.empty()) break;
     if (stopping && !asked) {
       jobs_.ask_to_stop();
       asked = true;
     }
-    for (const run::JobEvent& event : jobs_.wait(std::chrono::milliseconds(500))) take(event);
+    for (const JobEvent& event : jobs_.wait(std::chrono::milliseconds(500))) take(event);
   }
   if (fatal_status_ == 2) throw ConfigError(fatal_error_);
   if (fatal_status_ == 3) throw SetupError(fatal_error_);
-  if (const int signal = run::stop_signal(); signal != 0) {
+  if (const int signal = stop_signal(); signal != 0) {
     throw Interrupted(
         fmt::format("compare: stopped by {}, {} of {} runs are whole, what was begun is saved "
                     "(go on: the same command again)",
-                    run::signal_name(signal), num_whole + num_done_, plan_.size()),
+                    signal_name(signal), num_whole + num_done_, plan_.size()),
         signal);
   }
   return !has_failed_;
@@ -244,33 +254,33 @@ void Runner::start_some() {
 }
 
 void Runner::start(size_t i) {
-  run::PlannedRun& planned = plan_[i];
+  PlannedRun& planned = plan_[i];
   std::string more;
   if (planned.value_of) {
     const double mean = *states_[*planned.value_of].metric_mean;
-    planned.options = run::with_value(planned, mean);
+    planned.options = with_value(planned, mean);
     planned.value_of.reset();
     more = fmt::format(" (metric {:.4g})", planned.value_factor * mean);
   }
   check_folder(planned);
-  printer_.say(place(i) + more);
+  comparison_.hooks.say(place(i) + more);
   const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   const int all = work_.num_threads > 0 ? work_.num_threads : cores;
-  jobs_.start(i, [this, i, all](const run::LoopHooks& hooks) {
-    use_threads(std::max(1, all / work_.num_jobs));
-    finish_run(plan_[i], work_, hooks);
+  jobs_.start(i, [this, i, all](const LoopHooks& hooks) {
+    at::set_num_threads(std::max(1, all / work_.num_jobs));
+    finish_run(plan_[i], comparison_, hooks);
   });
   running_.emplace(i, Clock::now());
 }
 
 void Runner::fail(size_t i, const std::string& why) {
   has_failed_ = true;
-  printer_.say(place(i) + ": failed: " + why);
+  comparison_.hooks.say(place(i) + ": failed: " + why);
 }
 
-void Runner::take(const run::JobEvent& event) {
+void Runner::take(const JobEvent& event) {
   const size_t i = event.job;
-  if (!event.notice.empty()) printer_.say(plan_[i].title() + ": " + event.notice);
+  if (!event.notice.empty()) comparison_.hooks.say(plan_[i].title() + ": " + event.notice);
   if (event.progress) {
     const double part = static_cast<double>(event.progress->done) /
                         static_cast<double>(std::max<int64_t>(event.progress->total, 1));
@@ -290,20 +300,20 @@ void Runner::take(const run::JobEvent& event) {
   const std::chrono::duration<double> took = Clock::now() - running_.at(i);
   running_.erase(i);
   if (*event.status == 0) {
-    states_[i] = state_of(plan_[i], work_);
+    states_[i] = comparison_.state_of(plan_[i], work_);
     if (needs_work(i)) {
       fail(i, fmt::format("its records lack what was measured (move {} away, it is trained anew)",
                           plan_[i].folder.string()));
       return;
     }
     ++num_done_;
-    printer_.say(
-        fmt::format("{}: done in {}{}", place(i), run::duration_text(took.count()),
-                    num_done_ < num_todo_ ? ", ETA " + run::duration_text(seconds_left()) : ""));
+    comparison_.hooks.say(
+        fmt::format("{}: done in {}{}", place(i), duration_text(took.count()),
+                    num_done_ < num_todo_ ? ", ETA " + duration_text(seconds_left()) : ""));
   } else if (*event.status == 2 || *event.status == 3) {
     fatal_status_ = *event.status;
     fatal_error_ = event.error;
-  } else if (run::stop_signal() == 0 && fatal_status_ == 0) {
+  } else if (stop_signal() == 0 && fatal_status_ == 0) {
     fail(i, event.error);
   }
 }
@@ -320,7 +330,7 @@ double Runner::seconds_left() const {
 }
 
 /// One line for all: the run that began first, and how long everything takes.
-void Runner::show(size_t i, run::Progress progress) {
+void Runner::show(size_t i, Progress progress) {
   const std::string others =
       running_.size() > 1 ? fmt::format(" (+{})", running_.size() - 1) : std::string();
   const char* const doing = progress.phase == "eval" || progress.phase == "measure" ? ", measuring"
@@ -328,17 +338,15 @@ void Runner::show(size_t i, run::Progress progress) {
                                                                                     : "";
   progress.phase = place(i) + others + doing;
   progress.seconds_left = seconds_left();
-  printer_.show(progress);
+  comparison_.hooks.show(progress);
 }
 
 }  // namespace
 
-void check_folders(const std::vector<run::PlannedRun>& plan) {
-  for (const run::PlannedRun& planned : plan) check_folder(planned);
+void check_folders(const std::vector<PlannedRun>& plan) {
+  for (const PlannedRun& planned : plan) check_folder(planned);
 }
 
-bool carry_out(const ComparisonWork& work, ProgressPrinter& printer) {
-  return Runner(work, printer).run();
-}
+bool carry_out(const ComparisonRun& comparison) { return Runner(comparison).run(); }
 
-}  // namespace elliptical::cli
+}  // namespace elliptical::run

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Checkpoints that are whole, half there, damaged, too many. Fault IDs: C2, C3, C5, C6, C7.
-#include "elliptical/run/checkpoint.h"
+#include "elliptical/store/checkpoint.h"
 
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -13,12 +13,17 @@
 
 #include "elliptical/base/errors.h"
 #include "elliptical/base/files.h"
-#include "tests/run/run_fixture.h"
+#include "tests/support/error_message.h"
+#include "tests/support/lines.h"
+#include "tests/support/temporary_folder.h"
 
-namespace elliptical::run::testing {
+namespace elliptical::store {
 namespace {
 
-class CheckpointTest : public RunTest {
+using test::any_contains;
+using test::error_message;
+
+class CheckpointTest : public ::testing::Test {
  protected:
   CheckpointTest() : folder_(root_ / "checkpoints") { fs::create_directory(folder_); }
 
@@ -27,9 +32,10 @@ class CheckpointTest : public RunTest {
         {"a.weight", at::full({3, 2}, static_cast<double>(step), at::kFloat)},
         {"count", at::full({}, step, at::kLong)}};
     const NamedTensors optimizer = {{"exp_avg.a.weight", at::ones({3, 2})}};
-    save_checkpoint(folder_,
-                    {.step = step, .seed = 5, .config = "seed = 5\n", .data = {{"text", "abc"}}},
-                    {.model = model, .optimizer = optimizer, .average = average_}, notice_);
+    save_checkpoint(
+        folder_, {.step = step, .seed = 5, .config = "seed = 5\n", .data = {{"text", "abc"}}},
+        {.model = model, .optimizer = optimizer, .average = average_, .vocabulary = vocabulary_},
+        notice_);
   }
 
   int64_t newest() { return newest_checkpoint(folder_, CheckpointPart::kAll, notice_)->state.step; }
@@ -38,8 +44,12 @@ class CheckpointTest : public RunTest {
     return folder_ / ("step-" + std::to_string(step)) / name;
   }
 
+  const test::TemporaryFolder temporary_;
+  const fs::path root_ = temporary_.path();
   fs::path folder_;
   NamedTensors average_;
+  std::string vocabulary_;
+  std::vector<std::string> notices_;
   Notice notice_ = [this](const std::string& line) { notices_.push_back(line); };
 };
 
@@ -70,9 +80,9 @@ TEST_F(CheckpointTest, AverageIsAFileOfItsOwn) {
   save(1);
   EXPECT_FALSE(fs::exists(file(1, "ema.safetensors")));
   EXPECT_TRUE(read_checkpoint(folder_ / "step-1", CheckpointPart::kAll).average.empty());
-  EXPECT_EQ(
-      message_of<DataError>([&] { read_checkpoint(folder_ / "step-1", CheckpointPart::kAverage); }),
-      file(1, "ema.safetensors").string() + ": state.json does not mention it");
+  EXPECT_EQ(error_message<DataError>(
+                [&] { read_checkpoint(folder_ / "step-1", CheckpointPart::kAverage); }),
+            file(1, "ema.safetensors").string() + ": state.json does not mention it");
 
   average_ = {{"a.weight", at::full({3, 2}, 0.5f)}};
   save(2);
@@ -84,6 +94,26 @@ TEST_F(CheckpointTest, AverageIsAFileOfItsOwn) {
   flip_bit(file(2, "ema.safetensors"), -1);
   EXPECT_EQ(newest(), 1);
   EXPECT_TRUE(any_contains(notices_, "ema.safetensors: its checksum must be"));
+}
+
+TEST_F(CheckpointTest, C6VocabularyIsAFileOfItsOwnThatIsReadWithAnyPart) {
+  save(1);
+  EXPECT_FALSE(fs::exists(file(1, "vocabulary.txt")));
+  vocabulary_ = "<eos>\n\xC3\xA9\x1B[31m\n<unk>\n";
+  save(2);
+  EXPECT_EQ(read_file(file(2, "vocabulary.txt")), vocabulary_);
+  for (const CheckpointPart part :
+       {CheckpointPart::kVocabulary, CheckpointPart::kModel, CheckpointPart::kAll}) {
+    EXPECT_EQ(find_checkpoint(folder_, part, {})->vocabulary, vocabulary_);
+  }
+  EXPECT_TRUE(find_checkpoint(folder_, CheckpointPart::kVocabulary, {})->model.empty());
+  mark_evaluated(folder_, 2);
+  EXPECT_EQ(find_checkpoint(folder_, CheckpointPart::kModel, {})->vocabulary, vocabulary_);
+
+  // Weights with other words are other weights: damage falls back to the checkpoint before.
+  flip_bit(file(2, "vocabulary.txt"), 7);
+  EXPECT_EQ(newest(), 1);
+  EXPECT_TRUE(any_contains(notices_, "vocabulary.txt: its checksum must be"));
 }
 
 TEST_F(CheckpointTest, NoneYet) {
@@ -173,8 +203,21 @@ TEST_F(CheckpointTest, C7StepOfAnotherFolderIsRefused) {
 TEST_F(CheckpointTest, C6AllDamagedIsAnErrorNotANewStart) {
   save(1);
   overwrite(file(1, "state.json"), "{}");
-  EXPECT_NE(message_of<RunError>([&] { newest(); }).find("one checkpoint must be whole, none is"),
-            std::string::npos);
+  EXPECT_NE(
+      error_message<RunError>([&] { newest(); }).find("one checkpoint must be whole, none is"),
+      std::string::npos);
+}
+
+TEST_F(CheckpointTest, C6WhoeverOnlyReadsWeightsIsToldOfEachAndGetsNone) {
+  EXPECT_FALSE(find_checkpoint(folder_, CheckpointPart::kModel, notice_));
+  save(1);
+  save(2);
+  flip_bit(file(2, "model.safetensors"), -1);
+  EXPECT_EQ(find_checkpoint(folder_, CheckpointPart::kModel, notice_)->state.step, 1);
+  flip_bit(file(1, "model.safetensors"), -1);
+  notices_.clear();
+  EXPECT_FALSE(find_checkpoint(folder_, CheckpointPart::kModel, notice_));
+  EXPECT_EQ(notices_.size(), 2U);
 }
 
 TEST_F(CheckpointTest, C5SavingReplacesALeftover) {
@@ -238,7 +281,7 @@ TEST_F(CheckpointTest, C3AFileThatCanNotGrowLeavesTheOldCheckpointAndNothingElse
     std::string message;
     {
       const FileSizeLimit limit(static_cast<rlim_t>(max_bytes));
-      message = message_of<std::runtime_error>([&] { save(2); });
+      message = error_message<std::runtime_error>([&] { save(2); });
     }
     EXPECT_NE(message.find("step-2.incomplete/"), std::string::npos) << message;
     EXPECT_EQ(newest(), 1);
@@ -253,10 +296,11 @@ TEST_F(CheckpointTest, C12PathsThatAreNotUtf8AndVeryLong) {
        {std::string("with space"), std::string("\xff\xfe"), std::string(200, 'x')}) {
     folder_ = root_ / name / "checkpoints";
     fs::create_directories(folder_);
-    save_checkpoint(folder_, {.step = 1, .origin = (root_ / name).string()}, {}, notice_);
+    save_checkpoint(folder_, {.step = 1, .origin = (root_ / name).string()}, {.model = {}},
+                    notice_);
     EXPECT_EQ(newest(), 1);
   }
 }
 
 }  // namespace
-}  // namespace elliptical::run::testing
+}  // namespace elliptical::store

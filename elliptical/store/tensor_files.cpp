@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "elliptical/run/tensor_files.h"
+#include "elliptical/store/tensor_files.h"
 
 #include <torch/torch.h>
 
 #include <array>
+#include <optional>
 #include <set>
 #include <sstream>
 
@@ -12,7 +13,7 @@
 #include "elliptical/base/safetensors.h"
 #include "elliptical/base/sha256.h"
 
-namespace elliptical::run {
+namespace elliptical::store {
 namespace {
 
 struct TypePair {
@@ -26,6 +27,19 @@ constexpr std::array kTypes = {
     TypePair{ElementType::kI32, at::kInt},   TypePair{ElementType::kF32, at::kFloat},
     TypePair{ElementType::kI64, at::kLong},  TypePair{ElementType::kF64, at::kDouble},
 };
+
+std::optional<at::ScalarType> torch_type(ElementType type) {
+  for (const TypePair& pair : kTypes) {
+    if (pair.file == type) return pair.torch;
+  }
+  return std::nullopt;
+}
+
+at::Tensor read_tensor(const SafetensorsFile& file, const TensorEntry& entry, at::ScalarType type) {
+  const at::Tensor tensor = at::empty(entry.shape, type);
+  file.read(entry, {static_cast<std::byte*>(tensor.data_ptr()), tensor.nbytes()});
+  return tensor;
+}
 
 std::string shape_text(const at::Tensor& tensor) {
   std::ostringstream text;
@@ -103,15 +117,23 @@ std::map<std::string, at::Tensor> read_tensors(const std::filesystem::path& path
   const SafetensorsFile file(path);
   std::map<std::string, at::Tensor> result;
   for (const TensorEntry& entry : file.header().tensors) {
-    const auto type = std::find_if(kTypes.begin(), kTypes.end(),
-                                   [&](const TypePair& pair) { return pair.file == entry.type; });
-    if (type == kTypes.end()) {
+    const auto type = torch_type(entry.type);
+    if (!type) {
       throw DataError(path.string() + ": " + entry.name +
                       " has a type that torch has not: " + std::string(to_string(entry.type)));
     }
-    const at::Tensor tensor = at::empty(entry.shape, type->torch);
-    file.read(entry, {static_cast<std::byte*>(tensor.data_ptr()), tensor.nbytes()});
-    result.emplace(entry.name, tensor);
+    result.emplace(entry.name, read_tensor(file, entry, *type));
+  }
+  return result;
+}
+
+std::map<std::string, at::Tensor> read_floating_tensors(const std::filesystem::path& path) {
+  const SafetensorsFile file(path);
+  std::map<std::string, at::Tensor> result;
+  for (const TensorEntry& entry : file.header().tensors) {
+    const auto type = torch_type(entry.type);
+    if (!type || !at::isFloatingType(*type)) continue;
+    result.emplace(entry.name, read_tensor(file, entry, *type).to(at::kFloat));
   }
   return result;
 }
@@ -144,4 +166,4 @@ void copy_tensors(const NamedTensors& into,
   }
 }
 
-}  // namespace elliptical::run
+}  // namespace elliptical::store

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
-#include "elliptical/run/checkpoint.h"
+#include "elliptical/store/checkpoint.h"
 
 #include "elliptical/base/errors.h"
 #include "elliptical/base/files.h"
+#include "elliptical/base/sha256.h"
 
-namespace elliptical::run {
+namespace elliptical::store {
 namespace {
 
 constexpr const char* kIncomplete = ".incomplete";
 constexpr const char* kDamaged = ".damaged";
+constexpr uint64_t kMaxVocabularyBytes = uint64_t{1} << 30;
 
 /// Removes a folder so that what is left of it, if we die meanwhile, can not be taken for a
 /// checkpoint.
@@ -22,10 +24,23 @@ void remove_folder(const fs::path& folder) {
   fs::remove_all(aside);
 }
 
+/// A new file, synced.
+WrittenFile write_text(const fs::path& path, const std::string& text) {
+  FileWriter file(path, IfThere::kFail);
+  file.write(text);
+  file.finish();
+  return {.sha256 = sha256_hex(text), .num_bytes = static_cast<int64_t>(text.size())};
+}
+
 Checkpoint read_parts(const CheckpointFolder& from, CheckpointPart part) {
   Checkpoint result{.state = from.state, .folder = from.folder};
   const auto read = [&](const char* name) { return read_tensors(from.checked_file(name)); };
-  if (part != CheckpointPart::kAverage) result.model = read(kModelFile);
+  if (from.has(kVocabularyFile)) {
+    result.vocabulary = read_file(from.checked_file(kVocabularyFile), kMaxVocabularyBytes);
+  }
+  if (part == CheckpointPart::kModel || part == CheckpointPart::kAll) {
+    result.model = read(kModelFile);
+  }
   if (part == CheckpointPart::kAll) result.optimizer = read(kOptimizerFile);
   if (part == CheckpointPart::kAverage ||
       (part == CheckpointPart::kAll && from.has(kAverageFile))) {
@@ -39,7 +54,7 @@ Checkpoint read_parts(const CheckpointFolder& from, CheckpointPart part) {
 
 void save_checkpoint(const fs::path& checkpoints,
                      const CheckpointState& state,
-                     const CheckpointTensors& tensors,
+                     const CheckpointContents& contents,
                      const Notice& notice) {
   const fs::path final_folder = checkpoints / checkpoint_name(state.step);
   fs::path folder = final_folder;
@@ -51,16 +66,17 @@ void save_checkpoint(const fs::path& checkpoints,
   try {
     fs::create_directory(folder);
     std::map<std::string, WrittenFile> files;
-    const auto write = [&](const char* name, const NamedTensors& named) {
-      files[name] = write_tensors(folder / name, named);
+    const auto write = [&](const char* name, const NamedTensors& tensors) {
+      files[name] = write_tensors(folder / name, tensors);
     };
-    write(kModelFile, tensors.model);
-    write(kOptimizerFile, tensors.optimizer);
-    if (!tensors.average.empty()) write(kAverageFile, tensors.average);
-    if (!tensors.task.empty()) write(kTaskFile, tensors.task);
-    FileWriter state_file(folder / kStateFile, IfThere::kFail);
-    state_file.write(checkpoint_state_text(state, files));
-    state_file.finish();
+    write(kModelFile, contents.model);
+    write(kOptimizerFile, contents.optimizer);
+    if (!contents.average.empty()) write(kAverageFile, contents.average);
+    if (!contents.task.empty()) write(kTaskFile, contents.task);
+    if (!contents.vocabulary.empty()) {
+      files[kVocabularyFile] = write_text(folder / kVocabularyFile, contents.vocabulary);
+    }
+    write_text(folder / kStateFile, checkpoint_state_text(state, files));
     sync_folder(folder);
     fs::rename(folder, final_folder);
   } catch (...) {
@@ -84,14 +100,20 @@ Checkpoint read_checkpoint(const fs::path& folder, CheckpointPart part) {
   return read_parts(open_checkpoint(folder), part);
 }
 
+std::optional<Checkpoint> find_checkpoint(const fs::path& checkpoints,
+                                          CheckpointPart part,
+                                          const Notice& notice) {
+  std::optional<Checkpoint> result;
+  newest_usable(
+      checkpoints, [&](const CheckpointFolder& from) { result = read_parts(from, part); }, notice);
+  return result;
+}
+
 std::optional<Checkpoint> newest_checkpoint(const fs::path& checkpoints,
                                             CheckpointPart part,
                                             const Notice& notice) {
-  std::optional<Checkpoint> result;
-  const auto read = [&](const CheckpointFolder& from) { result = read_parts(from, part); };
-  if (newest_usable(checkpoints, read, notice) || checkpoint_steps(checkpoints).empty()) {
-    return result;
-  }
+  std::optional<Checkpoint> result = find_checkpoint(checkpoints, part, notice);
+  if (result || checkpoint_steps(checkpoints).empty()) return result;
   throw RunError(checkpoints.string() +
                  ": one checkpoint must be whole, none is (to start again from the first step: "
                  "remove this folder)");
@@ -131,4 +153,4 @@ void retain_checkpoints(const fs::path& checkpoints,
   }
 }
 
-}  // namespace elliptical::run
+}  // namespace elliptical::store

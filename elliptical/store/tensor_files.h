@@ -18,7 +18,7 @@ namespace torch::nn {
 class Module;
 }
 
-namespace elliptical::run {
+namespace elliptical::store {
 
 using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 
@@ -38,10 +38,14 @@ void replace_tensors(const std::filesystem::path& path,
 /// All tensors of a file. Throws DataError.
 std::map<std::string, at::Tensor> read_tensors(const std::filesystem::path& path);
 
+/// All floating tensors of a file as float32. Others, counts of batches and the like, are passed
+/// over, whatever their type. Throws DataError.
+std::map<std::string, at::Tensor> read_floating_tensors(const std::filesystem::path& path);
+
 /// Copies `from` into `into`, in place. Names, shapes and types must be the same; DataError with
 /// the first that is not, `source` being what the message starts with.
 void copy_tensors(const NamedTensors& into,
                   const std::map<std::string, at::Tensor>& from,
                   const std::string& source);
 
-}  // namespace elliptical::run
+}  // namespace elliptical::store
