@@ -50,14 +50,6 @@ std::string difference(const Result<float>& actual,
   return "";
 }
 
-template <class Check>
-void on_every_target(const Check& check) {
-  for (const std::string& target : targets_under_test()) {
-    const ForcedTarget forced(target);
-    check();
-  }
-}
-
 RC_GTEST_PROP(AttentionProperties, CausalOutputsIgnoreTheFuture, ()) {
   AttentionCase options = any_case();
   options.is_causal = true;
