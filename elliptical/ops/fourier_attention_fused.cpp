@@ -13,11 +13,11 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-kernels::FourierInputs kernel_inputs(const at::Tensor& a,
-                                     const at::Tensor& b,
-                                     const at::Tensor& v,
-                                     const at::Tensor& key_lengths,
-                                     const AutogradContext& ctx) {
+kernels::FourierInputs<float> kernel_inputs(const at::Tensor& a,
+                                            const at::Tensor& b,
+                                            const at::Tensor& v,
+                                            const at::Tensor& key_lengths,
+                                            const AutogradContext& ctx) {
   const auto& saved = ctx.saved_data;
   kernels::FourierInputs<float> in{.B = a.size(0),
                                    .H = a.size(1),
