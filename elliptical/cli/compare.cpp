@@ -15,7 +15,6 @@
 #include "elliptical/cli/comparison_printer.h"
 #include "elliptical/cli/comparison_runner.h"
 #include "elliptical/cli/session.h"
-#include "elliptical/report/escape.h"
 
 namespace elliptical::cli {
 namespace {
@@ -91,7 +90,7 @@ std::string given_options(const CLI::App& app) {
     if (std::find(kNamed.begin(), kNamed.end(), name) != kNamed.end()) continue;
     for (const std::string& value : option->results()) {
       const bool is_flag = option->get_items_expected_max() == 0;
-      text += " --" + name + (is_flag ? "" : " " + report::shell_word(value));
+      text += " --" + name + (is_flag ? "" : " " + shell_word(value));
     }
   }
   return text;
@@ -99,12 +98,12 @@ std::string given_options(const CLI::App& app) {
 
 /// Where things are and what can be done with them.
 void print_next(std::ostream& stream, const CompareArguments& arguments, const CLI::App& app) {
-  const std::string folder = report::shell_word(arguments.folder.string());
+  const std::string folder = shell_word(arguments.folder.string());
   stream << fmt::format("\nThe runs are in {}. Try next:\n", printable(arguments.folder.string()));
   if (!arguments.recipes.empty()) {
     std::string recipes;
     for (const fs::path& recipe : arguments.recipes) {
-      recipes += " " + report::shell_word(recipe.string());
+      recipes += " " + shell_word(recipe.string());
     }
     const size_t num_seeds = run::parse_seeds(arguments.seeds).size();
     stream << fmt::format(

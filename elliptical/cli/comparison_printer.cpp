@@ -33,13 +33,13 @@ const char* role_name(report::Role role) {
   return "";
 }
 
-const char* condition_name(report::Condition condition) {
+const char* condition_name(measure::Condition condition) {
   switch (condition) {
-    case report::Condition::kClean:
+    case measure::Condition::kClean:
       return "clean";
-    case report::Condition::kDamaged:
+    case measure::Condition::kDamaged:
       return "damaged";
-    case report::Condition::kAttacked:
+    case measure::Condition::kAttacked:
       return "attacked";
   }
   return "";
@@ -53,7 +53,7 @@ std::string seeds_text(const std::vector<int64_t>& seeds) {
 
 /// "-0.72 (-1.31 to -0.13) *"; "-" where there is nothing to say.
 std::string difference_text(const std::optional<Difference>& difference,
-                            const report::Quantity& quantity) {
+                            const measure::Quantity& quantity) {
   if (!difference || !difference->interval) return "-";
   const std::string text = fmt::format("{} ({} to {})", report::percent_text(difference->percent),
                                        report::percent_text(difference->interval->low),
@@ -70,7 +70,7 @@ std::string difference_text(const std::optional<Difference>& difference,
 }
 
 Table column_table(const Comparison& comparison, size_t c) {
-  const report::Quantity& quantity = *comparison.columns[c].quantity;
+  const measure::Quantity& quantity = *comparison.columns[c].quantity;
   const std::string unit = quantity.unit, metric = quantity.metric;
   const bool has_differences = comparison.has_intervals();
   Table table{
@@ -109,7 +109,7 @@ void print_lines(std::ostream& stream, const char* title, const std::vector<std:
 
 /// ", 500 of 10000 pictures, of 10 classes alike" of the columns of a condition; one that has
 /// another number says so.
-std::string pictures_text(const Comparison& comparison, report::Condition condition) {
+std::string pictures_text(const Comparison& comparison, measure::Condition condition) {
   for (const report::Column& column : comparison.columns) {
     if (column.condition != condition) continue;
     if (column.num_pictures == 0) return "";
@@ -127,13 +127,13 @@ std::string pictures_text(const Comparison& comparison, report::Condition condit
 void print_head(std::ostream& stream, const Comparison& comparison) {
   std::string metric = comparison.quantity.metric;
   metric[0] = static_cast<char>(std::toupper(metric[0]));
-  const std::string reading = report::reading_text(comparison.reading);
+  const std::string reading = measure::reading_text(comparison.reading);
   stream << fmt::format("{} on {} ({}){}; {} is better", metric, comparison.data, comparison.split,
                         reading.empty() ? "" : " " + reading,
                         comparison.quantity.higher_is_better ? "higher" : "lower");
   bool is_attacked = false;
   for (const report::Column& column : comparison.columns) {
-    is_attacked |= column.condition == report::Condition::kAttacked;
+    is_attacked |= column.condition == measure::Condition::kAttacked;
     if (column.quantity->higher_is_better == comparison.quantity.higher_is_better) continue;
     stream << fmt::format(", of {} {}", column.name,
                           column.quantity->higher_is_better ? "higher" : "lower");
@@ -143,11 +143,11 @@ void print_head(std::ostream& stream, const Comparison& comparison) {
     stream << fmt::format(" Corrupted: {}, {}{}.", comparison.corruption,
                           comparison.strength > 0 ? fmt::format("severity {}", comparison.strength)
                                                   : "all severities",
-                          pictures_text(comparison, report::Condition::kDamaged));
+                          pictures_text(comparison, measure::Condition::kDamaged));
   } else if (comparison.strength > 0) {
     stream << fmt::format(" Swapped: {:.3g} % of the words.", 100 * comparison.strength);
   }
-  const std::string attacked = pictures_text(comparison, report::Condition::kAttacked);
+  const std::string attacked = pictures_text(comparison, measure::Condition::kAttacked);
   if (is_attacked && !attacked.empty()) stream << " Attacked: " << attacked.substr(2) << ".";
   if (!comparison.has_intervals()) {
     stream << "\n";
@@ -175,7 +175,7 @@ void print_for_people(std::ostream& stream, const Comparison& comparison) {
   print_lines(stream, "Not as it should be", comparison.problems);
 }
 
-Json to_json(const std::optional<Difference>& difference, const report::Quantity& quantity) {
+Json to_json(const std::optional<Difference>& difference, const measure::Quantity& quantity) {
   if (!difference) return nullptr;
   Json json = {{"percent", difference->percent}, {"num_seeds", difference->num_seeds}};
   json["interval"] = difference->interval
@@ -197,7 +197,7 @@ Json to_json(const Comparison& comparison) {
                {"split", comparison.split},         {"metric", comparison.quantity.metric},
                {"reference", comparison.reference}, {"matched", comparison.matched},
                {"smoke", comparison.is_smoke}};
-  if (const report::Reading& reading = comparison.reading; !reading.method.empty()) {
+  if (const measure::Reading& reading = comparison.reading; !reading.method.empty()) {
     json["method"] = reading.method;
     json["window"] = reading.window;
     if (reading.stride > 0) json["stride"] = reading.stride;

@@ -3,16 +3,15 @@
 
 #include <algorithm>
 
-#include "elliptical/report/measurement.h"
+#include "elliptical/measure/labels.h"
+#include "elliptical/measure/measurements.h"
 #include "elliptical/run/checkpoint.h"
 
 namespace elliptical::cli {
 namespace {
 
-bool is_of_training(const Record& record) { return report::label_text(record, "source") != "eval"; }
-
 /// The reading that is asked for: that of the validation while training, by another method.
-report::Reading wanted_reading(report::Reading reading, const std::string& method) {
+measure::Reading wanted_reading(measure::Reading reading, const std::string& method) {
   if (method.empty() || reading.method == method) return reading;
   reading.method = method;
   if (method == "sliding") {
@@ -23,11 +22,11 @@ report::Reading wanted_reading(report::Reading reading, const std::string& metho
 }
 
 /// The measurements that are whole, of the split and of data read as they are to be.
-report::Measurements whole_measurements(const report::RunData& data,
-                                        int64_t step,
-                                        const std::string& split,
-                                        const report::Reading& reading) {
-  report::Measurements result = report::measurements_at(data, step);
+measure::Measurements whole_measurements(const std::vector<Record>& records,
+                                         int64_t step,
+                                         const std::string& split,
+                                         const measure::Reading& reading) {
+  measure::Measurements result = measure::measurements_at(records, step);
   std::erase_if(result, [&](const auto& entry) {
     const auto& [circumstances, by_measure] = entry;
     const bool is_asked = circumstances.split == split && circumstances.reading == reading;
@@ -37,34 +36,34 @@ report::Measurements whole_measurements(const report::RunData& data,
   return result;
 }
 
-bool is_case(const report::AttackKind& attack, const run::AttackCase& each, int64_t seed) {
-  const report::AttackKind wanted{.name = each.attack.name(),
-                                  .eps = each.eps,
-                                  .profile = std::string(to_string(run::AttackProfile::kStrict)),
-                                  .metric_gradient = "through",
-                                  .seed = seed};
+bool is_case(const measure::AttackKind& attack, const run::AttackCase& each, int64_t seed) {
+  const measure::AttackKind wanted{.name = each.attack.name(),
+                                   .eps = each.eps,
+                                   .profile = std::string(to_string(run::AttackProfile::kStrict)),
+                                   .metric_gradient = "through",
+                                   .seed = seed};
   return attack == wanted;
 }
 
 /// Corrupted pictures as `compare` measures them: with the usual seed, not compressed after it.
-bool has_usual_damage(const report::Circumstances& circumstances) {
+bool has_usual_damage(const measure::Circumstances& circumstances) {
   const Record usual{
       .metric = "",
       .value = 0,
       .count = 0,
       .labels = {{"perturbation", std::string("corruption")}, {"corruption_seed", int64_t{1}}}};
   return circumstances.corruption.empty() ||
-         circumstances.damage == report::circumstances_of(usual).damage;
+         circumstances.damage == measure::circumstances_of(usual).damage;
 }
 
 /// Takes out of `state` what is measured already. How many pictures there are says the clean
 /// evaluation, so that without it nothing is.
-void note_measured(const report::Measurements& measured,
+void note_measured(const measure::Measurements& measured,
                    const ComparisonWork& work,
                    RunState& state) {
   int64_t num_all = 0;
   for (const auto& [circumstances, by_measure] : measured) {
-    if (circumstances.condition != report::Condition::kClean || circumstances.num_pictures > 0) {
+    if (circumstances.condition != measure::Condition::kClean || circumstances.num_pictures > 0) {
       continue;
     }
     state.lacks_clean = false;
@@ -73,13 +72,13 @@ void note_measured(const report::Measurements& measured,
   if (state.lacks_clean) return;
   const bool is_part = work.num_pictures > 0 && work.num_pictures < num_all;
   for (const auto& [circumstances, by_measure] : measured) {
-    const report::Circumstances& is = circumstances;
-    if (is.condition == report::Condition::kDamaged && is.strength == work.strength &&
+    const measure::Circumstances& is = circumstances;
+    if (is.condition == measure::Condition::kDamaged && is.strength == work.strength &&
         is.corruption == work.corruption && has_usual_damage(is) &&
         is.num_pictures == (is_part ? work.num_pictures : 0)) {
       state.lacks_damaged = false;
     }
-    if (is.condition == report::Condition::kAttacked &&
+    if (is.condition == measure::Condition::kAttacked &&
         is.num_pictures == (is_part ? work.num_pictures : num_all)) {
       std::erase_if(state.attacks, [&](const run::AttackCase& each) {
         return is_case(is.attack, each, work.attacks.seed);
@@ -101,19 +100,17 @@ RunState state_of(const run::PlannedRun& planned, const ComparisonWork& work) {
 
   // Damaged lines are told where the table is made; what they said is measured again.
   const auto leave_out = [](const std::string&) {};
-  const report::RunData data{.folder = paths.folder,
-                             .records = read_records(paths.records(), leave_out)};
+  const std::vector<Record> records = read_records(paths.records(), leave_out);
   const auto is_last = [&](const Record& record) {
-    return is_of_training(record) && report::label_text(record, "step") == std::to_string(last) &&
-           report::is_clean_measure(record);
+    return measure::source_of(record) == measure::Source::kTraining &&
+           measure::step_of(record) == last && measure::is_clean_measure(record);
   };
-  const auto validation = std::find_if(data.records.begin(), data.records.end(), is_last);
-  state.is_trained = steps.back() == last && (last == 0 || validation != data.records.end());
-  state.metric_mean = run::measured_metric_mean(data.records, last);
-  if (validation == data.records.end()) return state;  // nothing is known about its data
-  const report::Reading reading =
-      wanted_reading(report::circumstances_of(*validation).reading, work.method);
-  note_measured(whole_measurements(data, last, work.split, reading), work, state);
+  const auto validation = std::find_if(records.begin(), records.end(), is_last);
+  state.is_trained = steps.back() == last && (last == 0 || validation != records.end());
+  state.metric_mean = run::measured_metric_mean(records, last);
+  if (validation == records.end()) return state;  // nothing is known about its data
+  const measure::Reading reading = wanted_reading(measure::reading_of(*validation), work.method);
+  note_measured(whole_measurements(records, last, work.split, reading), work, state);
   return state;
 }
 

@@ -10,8 +10,8 @@
 
 #include "elliptical/base/errors.h"
 #include "elliptical/base/files.h"
+#include "elliptical/base/printable.h"
 #include "elliptical/cli/arguments.h"
-#include "elliptical/report/escape.h"
 
 namespace elliptical::cli {
 namespace {
@@ -65,7 +65,7 @@ int report(const Arguments& arguments) {
   if (!parse(app, arguments)) return 0;
 
   for (const std::string& argument : arguments) {
-    options.command += " " + elliptical::report::shell_word(argument);
+    options.command += " " + shell_word(argument);
   }
   if (!bench.empty()) options.bench = elliptical::report::read_variant_bench(bench);
   const auto collection = elliptical::report::read_runs(folders);

@@ -15,8 +15,9 @@
 #include "elliptical/base/errors.h"
 #include "elliptical/base/names.h"
 #include "elliptical/cli/table.h"
+#include "elliptical/measure/circumstances.h"
+#include "elliptical/measure/labels.h"
 #include "elliptical/report/comparison.h"
-#include "elliptical/report/measurement.h"
 #include "elliptical/run/attack_evaluation.h"
 #include "elliptical/run/attack_records.h"
 #include "elliptical/run/data_check.h"
@@ -149,7 +150,7 @@ LoadedRun load_run(const std::filesystem::path& folder,
   return loaded;
 }
 
-run::Labels loaded_labels(const LoadedRun& loaded, const std::string& source) {
+run::Labels loaded_labels(const LoadedRun& loaded, measure::Source source) {
   run::Labels labels =
       run::run_labels(loaded.paths, loaded.options, *loaded.task, loaded.step, source);
   // Other weights than those that the run is measured by are another model.
@@ -168,8 +169,8 @@ std::vector<Record> evaluate_run(LoadedRun& loaded,
   apply_overrides(assignments, fields_of(*eval_options));
   const run::SignalGuard signals;
   hooks.describe(loaded.task->data_description());
-  auto records =
-      run::evaluate(*loaded.task, *eval_options, loaded_labels(loaded, "eval"), hooks, dump);
+  auto records = run::evaluate(*loaded.task, *eval_options,
+                               loaded_labels(loaded, measure::Source::kEvaluation), hooks, dump);
   if (!records) {
     const int signal = run::stop_signal();
     throw Interrupted(loaded.paths.folder.string() + ": evaluation stopped by " +
@@ -214,7 +215,7 @@ std::vector<Record> attack_run(LoadedRun& loaded,
       run::evaluate_attacks({.task = *loaded.task,
                              .eval_options = *eval_options,
                              .plan = plan,
-                             .labels = loaded_labels(loaded, "attack"),
+                             .labels = loaded_labels(loaded, measure::Source::kAttack),
                              .state = loaded.paths.attacks(),
                              .program = kProgram,
                              .hooks = hooks,
@@ -276,16 +277,12 @@ void resume_run(const run::RunPaths& paths, const run::LoopHooks& hooks) {
 
 namespace {
 
-std::string label_text(const LabelValue& value) {
-  if (const auto* text = std::get_if<std::string>(&value)) return *text;
-  if (const auto* whole = std::get_if<int64_t>(&value)) return std::to_string(*whole);
-  if (const auto* number = std::get_if<double>(&value)) return fmt::format("{:.6g}", *number);
-  return std::get<bool>(value) ? "true" : "false";
-}
+/// Of labels that are numbers; everything else of a record has all of them.
+constexpr int kDigits = 6;
 
 /// Parts of a measurement (one block of the text, one head of a layer) are for programs.
 bool is_part(const Record& record) {
-  return record.labels.contains("block") || record.labels.contains("head");
+  return measure::is_block(record) || measure::is_of_head(record);
 }
 
 /// One row a record. For people, parts and labels that are the same in all rows are left out.
@@ -293,7 +290,8 @@ Table records_table(std::vector<Record> records, bool all_labels) {
   if (!all_labels) std::erase_if(records, is_part);
   std::map<std::string, std::set<std::string>> values;
   for (const Record& record : records) {
-    for (const auto& [name, value] : record.labels) values[name].insert(label_text(value));
+    for (const auto& [name, value] : record.labels)
+      values[name].insert(measure::label_text(value, kDigits));
   }
   Table table{.columns = {"metric", "value", "count"}};
   std::vector<std::string> shown;
@@ -307,7 +305,8 @@ Table records_table(std::vector<Record> records, bool all_labels) {
         std::to_string(record.count)};
     for (const std::string& name : shown) {
       const auto label = record.labels.find(name);
-      row.push_back(label == record.labels.end() ? "" : label_text(label->second));
+      row.push_back(label == record.labels.end() ? ""
+                                                 : measure::label_text(label->second, kDigits));
     }
     table.rows.push_back(std::move(row));
   }
@@ -318,9 +317,11 @@ Table records_table(std::vector<Record> records, bool all_labels) {
 /// its method says little.
 std::string records_heading(const std::vector<Record>& records) {
   if (records.empty()) return "";
-  const report::Circumstances of = report::circumstances_of(records.front());
-  const std::string reading = report::reading_text(of.reading);
-  return reading.empty() ? "" : fmt::format("{} ({}), {}:", of.reading.data, of.split, reading);
+  const measure::Reading reading = measure::reading_of(records.front());
+  const std::string text = measure::reading_text(reading);
+  if (text.empty()) return "";
+  return fmt::format("{} ({}), {}:", reading.data, measure::label_text(records.front(), "split"),
+                     text);
 }
 
 }  // namespace

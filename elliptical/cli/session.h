@@ -70,7 +70,7 @@ LoadedRun load_run(const std::filesystem::path& folder,
                    std::optional<run::Weights> weights = std::nullopt);
 
 /// What every record of a measurement carries; `source`: "eval", "attack".
-run::Labels loaded_labels(const LoadedRun& loaded, const std::string& source);
+run::Labels loaded_labels(const LoadedRun& loaded, measure::Source source);
 
 /// Is given the records of a measurement before they are appended to the run's, so that the numbers
 /// are seen even where that fails. What it throws comes after that.

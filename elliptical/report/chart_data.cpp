@@ -11,7 +11,7 @@ namespace {
 using nlohmann::json;
 
 /// Colour and shape in one word; docs/report.md explains them.
-std::string verdict(const Quantity& quantity, const Difference& difference) {
+std::string verdict(const measure::Quantity& quantity, const Difference& difference) {
   const Verdict verdict = verdict_of(difference, quantity);
   if (verdict == Verdict::kWithin) return "inside the noise";
   if (verdict != Verdict::kOutside) return to_string(verdict);
@@ -20,31 +20,18 @@ std::string verdict(const Quantity& quantity, const Difference& difference) {
 
 /// Ends of the bar of one standard deviation over seeds; where differences are ratios it is a
 /// factor.
-json low_bar(const Quantity& quantity, const Cell& cell) {
+json low_bar(const measure::Quantity& quantity, const Cell& cell) {
   if (!cell.deviation_percent) return nullptr;
   return chart_number(quantity.is_ratio ? cell.mean / (1 + *cell.deviation_percent / 100)
                                         : cell.mean - *cell.deviation_percent);
 }
-json high_bar(const Quantity& quantity, const Cell& cell) {
+json high_bar(const measure::Quantity& quantity, const Cell& cell) {
   if (!cell.deviation_percent) return nullptr;
   return chart_number(quantity.is_ratio ? cell.mean * (1 + *cell.deviation_percent / 100)
                                         : cell.mean + *cell.deviation_percent);
 }
 
 }  // namespace
-
-int64_t label(const Record& record, const std::string& name, int64_t otherwise) {
-  const auto found = record.labels.find(name);
-  const auto* value = found == record.labels.end() ? nullptr : std::get_if<int64_t>(&found->second);
-  return value ? *value : otherwise;
-}
-
-std::string label(const Record& record, const std::string& name, const char* otherwise) {
-  const auto found = record.labels.find(name);
-  const auto* value =
-      found == record.labels.end() ? nullptr : std::get_if<std::string>(&found->second);
-  return value ? *value : otherwise;
-}
 
 std::vector<std::string> drawn_methods(const Comparison& comparison,
                                        const std::vector<RunData>& runs) {
@@ -104,7 +91,7 @@ void add_comparison_data(const Comparison& comparison,
       if (!row.cells[m]) continue;
       const Cell& cell = *row.cells[m];
       const std::string& measure = comparison.columns[m].name;
-      const Quantity& quantity = *comparison.columns[m].quantity;
+      const measure::Quantity& quantity = *comparison.columns[m].quantity;
       for (size_t s = 0; s < cell.values.size() && cell.values.size() <= kMaxLines; ++s) {
         perplexities.add({row.name, measure, s < row.seeds.size() ? json(row.seeds[s]) : json(),
                           chart_number(cell.values[s])});
@@ -126,7 +113,7 @@ void add_comparison_data(const Comparison& comparison,
     if (std::max(clean_place, damaged_place) >= row.cells.size()) continue;
     const std::optional<Cell>&clean = row.cells[clean_place], &damaged = row.cells[damaged_place];
     if (!clean || !damaged) continue;
-    const Quantity& quantity = comparison.quantity;
+    const measure::Quantity& quantity = comparison.quantity;
     pair_means.add({row.name, chart_number(clean->mean), low_bar(quantity, *clean),
                     high_bar(quantity, *clean), chart_number(damaged->mean),
                     low_bar(quantity, *damaged), high_bar(quantity, *damaged)});

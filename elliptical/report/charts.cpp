@@ -24,7 +24,7 @@ bool has_measure(const DataTable& table, const std::string& measure) {
 
 /// Points with intervals around a line at zero. Inside or outside of the noise is told by colour
 /// and shape; triangles point away from zero.
-json difference_spec(const Quantity& quantity, const std::vector<std::string>& methods) {
+json difference_spec(const measure::Quantity& quantity, const std::vector<std::string>& methods) {
   json spec = json::parse(R"json({
     "width": "container", "height": {"step": 26},
     "layer": [
@@ -86,7 +86,7 @@ void add_differences(std::vector<Chart>& charts,
 }
 
 /// Every seed, the mean and one standard deviation.
-json value_spec(const Quantity& quantity, const std::vector<std::string>& methods) {
+json value_spec(const measure::Quantity& quantity, const std::vector<std::string>& methods) {
   json spec = json::parse(R"json({
     "width": "container", "height": {"step": 26},
     "layer": [
@@ -107,7 +107,7 @@ json value_spec(const Quantity& quantity, const std::vector<std::string>& method
   return spec;
 }
 
-json pair_spec(const Quantity& quantity,
+json pair_spec(const measure::Quantity& quantity,
                const std::vector<std::string>& methods,
                const DataTable& means) {
   json spec = json::parse(R"json({
@@ -224,7 +224,9 @@ ChartGroups make_charts(const Comparison& comparison,
     const std::string& measure = column.name;
     if (has_pairs && (measure == "clean" || measure == comparison.quantity.damaged)) continue;
     // Attacks and corruption errors are drawn in sections of their own.
-    if (column.condition == Condition::kAttacked || column.quantity == &kCorruptionError) continue;
+    if (column.condition == measure::Condition::kAttacked ||
+        column.quantity == &measure::kCorruptionError)
+      continue;
     if (!has_measure(data.at("means"), measure)) continue;
     groups.perplexities.push_back({.id = "value-" + std::to_string(m),
                                    .title = measure,

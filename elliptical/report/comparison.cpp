@@ -7,6 +7,7 @@
 
 #include "elliptical/base/controls.h"
 #include "elliptical/base/names.h"
+#include "elliptical/measure/labels.h"
 #include "elliptical/report/comparison_columns_impl.h"
 #include "elliptical/report/run_selection.h"
 
@@ -14,14 +15,14 @@ namespace elliptical::report {
 namespace {
 
 /// What is averaged and subtracted: logarithms of ratios, or the values themselves.
-double level(const Quantity& quantity, double value) {
+double level(const measure::Quantity& quantity, double value) {
   return quantity.is_ratio ? std::log(value) : value;
 }
-double from_level(const Quantity& quantity, double level) {
+double from_level(const measure::Quantity& quantity, double level) {
   return quantity.is_ratio ? std::exp(level) : level;
 }
 /// A difference of levels, in percent or points.
-double percent(const Quantity& quantity, double difference) {
+double percent(const measure::Quantity& quantity, double difference) {
   return quantity.is_ratio ? 100 * std::expm1(difference) : difference;
 }
 
@@ -39,7 +40,8 @@ class Comparer {
     result_.data = selection.data;
     result_.problems = std::move(selection.problems);
     for (const SelectedRun& selected : selection.runs) {
-      runs_.push_back({selected.run, measurements_at(*selected.run, selected.step)});
+      runs_.push_back(
+          {selected.run, measure::measurements_at(selected.run->records, selected.step)});
       result_.is_smoke |= is_smoke(*selected.run);
     }
   }
@@ -54,7 +56,7 @@ class Comparer {
     result_.has_non_finite = choice.has_non_finite;
     result_.problems.insert(result_.problems.end(), choice.problems.begin(), choice.problems.end());
     for (const Column& column : result_.columns) {
-      result_.quantity = column.quantity->is_ratio ? kPerplexity : kAccuracy;
+      result_.quantity = column.quantity->is_ratio ? measure::kPerplexity : measure::kAccuracy;
     }
     make_methods();
     for (MethodRow& row : result_.rows) fill_row(row);
@@ -80,7 +82,8 @@ class Comparer {
                                        const std::string& other,
                                        size_t column);
   std::optional<std::vector<BlockDifference>> block_differences(
-      const std::vector<std::pair<const Measurement*, const Measurement*>>& pairs) const;
+      const std::vector<std::pair<const measure::Measurement*, const measure::Measurement*>>& pairs)
+      const;
   void note_gaps();
 
   const ComparisonOptions& options_;
@@ -88,7 +91,7 @@ class Comparer {
   std::vector<MeasuredRun> runs_;
   std::map<std::string, Method> methods_;
   std::vector<std::optional<TrainingNoise>> noise_;
-  std::set<Condition> lacks_blocks_;
+  std::set<measure::Condition> lacks_blocks_;
 };
 
 void Comparer::make_methods() {
@@ -128,8 +131,8 @@ void Comparer::fill_row(MethodRow& row) {
   for (const auto& [seed, run] : methods_.at(row.name)) {
     row.seeds.push_back(seed);
     for (const Record& record : run.run->records) {
-      row.leaks_future |=
-          label_text(record, "source") != "eval" && label_text(record, "leaks_future") == "true";
+      row.leaks_future |= measure::source_of(record) == measure::Source::kTraining &&
+                          measure::flag_label(record, "leaks_future").value_or(false);
     }
     for (const Record& record : run.run->log) {
       for (const auto& [label, value] : record.labels) {
@@ -146,7 +149,7 @@ void Comparer::fill_row(MethodRow& row) {
   for (size_t c = 0; c < result_.columns.size(); ++c) {
     Cell cell;
     std::vector<double> levels;
-    const Quantity& quantity = *result_.columns[c].quantity;
+    const measure::Quantity& quantity = *result_.columns[c].quantity;
     for (const auto& [seed, run] : methods_.at(row.name)) {
       if (run.chosen[c] == nullptr) {
         cell.values.push_back(std::nan(""));
@@ -190,14 +193,14 @@ std::optional<Difference> Comparer::difference(const std::string& name,
                                                const std::string& other,
                                                size_t column) {
   if (other.empty() || name == other) return std::nullopt;
-  const Quantity& quantity = *result_.columns[column].quantity;
-  std::vector<std::pair<const Measurement*, const Measurement*>> pairs;
+  const measure::Quantity& quantity = *result_.columns[column].quantity;
+  std::vector<std::pair<const measure::Measurement*, const measure::Measurement*>> pairs;
   double sum = 0;
   const Method& others = methods_.at(other);
   for (const auto& [seed, run] : methods_.at(name)) {
     const auto paired = others.find(seed);
     if (paired == others.end()) continue;
-    const Measurement *a = run.chosen[column], *b = paired->second.chosen[column];
+    const measure::Measurement *a = run.chosen[column], *b = paired->second.chosen[column];
     if (a == nullptr || b == nullptr) continue;
     sum += level(quantity, a->value) - level(quantity, b->value);
     pairs.emplace_back(a, b);
@@ -220,15 +223,18 @@ std::optional<Difference> Comparer::difference(const std::string& name,
 }
 
 std::optional<std::vector<BlockDifference>> Comparer::block_differences(
-    const std::vector<std::pair<const Measurement*, const Measurement*>>& pairs) const {
-  const std::vector<Block>& first = pairs.front().first->blocks;
+    const std::vector<std::pair<const measure::Measurement*, const measure::Measurement*>>& pairs)
+    const {
+  const std::vector<measure::Block>& first = pairs.front().first->blocks;
   std::vector<BlockDifference> blocks(first.size());
   for (const auto& [a, b] : pairs) {
     // The same data cut in the same places, for both and for all seeds.
-    for (const Measurement* side : {a, b}) {
-      const bool is_same = std::equal(
-          first.begin(), first.end(), side->blocks.begin(), side->blocks.end(),
-          [](const Block& x, const Block& y) { return x.index == y.index && x.count == y.count; });
+    for (const measure::Measurement* side : {a, b}) {
+      const bool is_same =
+          std::equal(first.begin(), first.end(), side->blocks.begin(), side->blocks.end(),
+                     [](const measure::Block& x, const measure::Block& y) {
+                       return x.index == y.index && x.count == y.count;
+                     });
       if (!is_same) return std::nullopt;
     }
     for (size_t i = 0; i < blocks.size(); ++i) {
@@ -273,7 +279,7 @@ void Comparer::note_gaps() {
   }
   if (!lacks_blocks_.empty()) {
     std::vector<std::string> advice;
-    if (lacks_blocks_.erase(Condition::kAttacked) > 0) {
+    if (lacks_blocks_.erase(measure::Condition::kAttacked) > 0) {
       advice.emplace_back("attack again with --eval-set blocks=50");
     }
     if (!lacks_blocks_.empty()) advice.emplace_back("measure again with --set blocks=50");
@@ -286,7 +292,7 @@ void Comparer::note_gaps() {
 
 }  // namespace
 
-Verdict verdict_of(const Difference& difference, const Quantity& quantity) {
+Verdict verdict_of(const Difference& difference, const measure::Quantity& quantity) {
   if (!difference.interval) return Verdict::kOneSeed;
   const auto [low, high] = *difference.interval;
   if (-quantity.margin <= low && high <= quantity.margin) return Verdict::kEqual;

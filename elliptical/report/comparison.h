@@ -26,7 +26,8 @@
 #include <string>
 #include <vector>
 
-#include "elliptical/report/measurement.h"
+#include "elliptical/measure/measurements.h"
+#include "elliptical/report/run_data.h"
 #include "elliptical/report/statistics.h"
 
 namespace elliptical::report {
@@ -49,7 +50,7 @@ enum class Verdict {
   kWithin,   ///< within the noise: the interval holds zero
   kOutside   ///< outside the noise, and large enough to matter
 };
-Verdict verdict_of(const Difference& difference, const Quantity& quantity);
+Verdict verdict_of(const Difference& difference, const measure::Quantity& quantity);
 /// "one seed", "equal", "too small to matter", "within the noise", "outside the noise"
 const char* to_string(Verdict verdict);
 
@@ -57,8 +58,8 @@ const char* to_string(Verdict verdict);
 struct Column {
   std::string name;   ///< "clean", "pgd, eps 1/255"; no two have the same
   std::string place;  ///< the same in a sentence: "on clean text", "under pgd (eps 1/255)"
-  const Quantity* quantity = &kPerplexity;
-  Condition condition = Condition::kClean;
+  const measure::Quantity* quantity = &measure::kPerplexity;
+  measure::Condition condition = measure::Condition::kClean;
   int64_t num_pictures = 0;             ///< only so many; 0: all
   int64_t num_all = 0;                  ///< of so many; 0: unknown
   int64_t num_classes = 0;              ///< of which they are alike; 0: they are the first
@@ -84,9 +85,9 @@ struct MethodRow {
 
 struct Comparison {
   std::string task, data, split;
-  Reading reading;                    ///< of all columns
-  Quantity quantity = kPerplexity;    ///< of clean data; most columns are of it
-  std::string unit = "tokens";        ///< that the speed of training is counted in
+  measure::Reading reading;                           ///< of all columns
+  measure::Quantity quantity = measure::kPerplexity;  ///< of clean data; most columns are of it
+  std::string unit = "tokens";                        ///< that the speed of training is counted in
   double strength = 0;                ///< of damaged data; 0 when nothing was measured on them
   std::string corruption;             ///< of pictures: which
   std::vector<Column> columns;        ///< clean, damaged, attacked as first recorded

@@ -19,7 +19,7 @@ std::string number(double value, const char* pattern) {
 }
 
 /// "-1.03 to +0.24 %, 3 seeds"
-std::string range_text(const Quantity& quantity, const Difference& difference) {
+std::string range_text(const measure::Quantity& quantity, const Difference& difference) {
   return percent_text(difference.interval->low) + " to " + percent_text(difference.interval->high) +
          " " + quantity.unit + ", " + std::to_string(difference.num_seeds) + " seeds";
 }
@@ -30,7 +30,7 @@ std::string difference_sentence(const std::string& name,
                                 const Difference& difference,
                                 const std::string& other,
                                 const Column& column) {
-  const Quantity& quantity = *column.quantity;
+  const measure::Quantity& quantity = *column.quantity;
   const Verdict verdict = verdict_of(difference, quantity);
   const std::string size = number(std::abs(difference.percent), "%.2f"), unit = quantity.unit;
   const std::string range = " (" + range_text(quantity, difference) + ").";
@@ -52,7 +52,7 @@ const MethodRow* find_row(const Comparison& comparison, std::string_view name) {
   return nullptr;
 }
 
-bool is_decided(const std::optional<Difference>& difference, const Quantity& quantity) {
+bool is_decided(const std::optional<Difference>& difference, const measure::Quantity& quantity) {
   return difference && verdict_of(*difference, quantity) == Verdict::kOutside;
 }
 
@@ -68,7 +68,7 @@ void add_methods(const Comparison& comparison, size_t m, std::vector<std::string
     if (cell.to_matched && cell.to_matched->interval) {
       words.push_back(difference_sentence(row.name, *cell.to_matched, comparison.matched, column));
     }
-    const Quantity& quantity = *column.quantity;
+    const measure::Quantity& quantity = *column.quantity;
     const bool is_gain =
         is_decided(cell.to_reference, quantity) && quantity.is_gain(cell.to_reference->percent);
     if (is_gain && cell.to_matched && cell.to_matched->interval &&

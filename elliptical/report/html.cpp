@@ -119,7 +119,7 @@ std::string make_report(const RunCollection& collection,
   if (!runs.empty()) {
     body += headline_section(comparison);
     body += comparison_section(comparison, charts);
-    const Quantity& quantity = comparison.quantity;
+    const measure::Quantity& quantity = comparison.quantity;
     body += chart_section(
         std::string("Clean and ") + quantity.damaged + " " + quantity.data,
         quantity.is_ratio

@@ -7,10 +7,11 @@
 
 #include "elliptical/base/config.h"
 #include "elliptical/base/errors.h"
-#include "elliptical/report/chart_data.h"
+#include "elliptical/base/printable.h"
+#include "elliptical/measure/labels.h"
+#include "elliptical/measure/measurements.h"
+#include "elliptical/measure/run_paths.h"
 #include "elliptical/report/data_table.h"
-#include "elliptical/report/escape.h"
-#include "elliptical/report/measurement.h"
 
 namespace elliptical::report {
 namespace {
@@ -20,13 +21,6 @@ using nlohmann::json;
 const std::set<std::string> kInCharts = {
     "block_accuracy", "block_mce",        "block_nll",      "block_robust_accuracy",
     "class_accuracy", "metric_head_mean", "metric_profile", "metric_head_anisotropy"};
-
-std::string text_of(const LabelValue& value) {
-  if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
-  if (const auto* text = std::get_if<std::string>(&value)) return *text;
-  if (const auto* whole = std::get_if<int64_t>(&value)) return std::to_string(*whole);
-  return json(std::get<double>(value)).dump();  // shortest text that reads back the same
-}
 
 /// A label that is an option of `elliptical eval`, unless it has the value that it has anyway.
 struct EvalOption {
@@ -53,7 +47,7 @@ constexpr std::array kTrainedOptions = {
 
 std::map<std::string, std::string> config_values(const RunData& run) {
   try {
-    return recipe_values(run.config, run.folder / "config.toml");
+    return recipe_values(run.config, measure::RunPaths{run.folder}.config());
   } catch (const ConfigError&) {  // such a run is not in a collection
     return {};
   }
@@ -63,28 +57,26 @@ std::map<std::string, std::string> config_values(const RunData& run) {
 
 std::string command_of(const Record& record, const RunData& run) {
   const std::string folder = shell_word(run.folder.string());
-  if (label(record, "source") == "train") {
-    return "elliptical train " + shell_word((run.folder / "config.toml").string()) +
+  if (measure::source_of(record) == measure::Source::kTraining) {
+    return "elliptical train " + shell_word((measure::RunPaths{run.folder}.config()).string()) +
            " --run NEW_FOLDER";
   }
-  if (const Circumstances circumstances = circumstances_of(record);
-      circumstances.condition == Condition::kAttacked) {
-    const std::string weights = label(record, "weights");
-    return measuring_command(circumstances, run.folder.string()) +
+  if (const measure::Circumstances circumstances = measure::circumstances_of(record);
+      circumstances.condition == measure::Condition::kAttacked) {
+    const std::string weights = measure::label_text(record, "weights");
+    return measure::measuring_command(circumstances, run.folder.string()) +
            (weights.empty() ? "" : " --weights " + weights) + " --step " +
-           std::to_string(label(record, "step", int64_t{0}));
+           std::to_string(measure::whole_label(record, "step").value_or(0));
   }
-  const auto value = [&](const char* name) {
-    const auto found = record.labels.find(name);
-    return found == record.labels.end() ? std::string() : text_of(found->second);
-  };
+  const auto value = [&](const char* name) { return measure::label_text(record, name); };
   std::string command = "elliptical eval " + folder;
   const auto add = [&](const std::string& flag, const std::string& text) {
     if (!text.empty()) command += " " + flag + shell_word(text);
   };
   add("--split ", value("split"));
-  if (label(record, "perturbation", "none") == "word_swap") add("--swap ", value("swap_rate"));
-  if (label(record, "perturbation", "none") == "corruption") {
+  const std::string perturbation = value("perturbation");
+  if (perturbation == "word_swap") add("--swap ", value("swap_rate"));
+  if (perturbation == "corruption") {
     add("--corrupt ", value("corruption"));
     add("--severity ", value("severity"));
   }
@@ -99,7 +91,7 @@ std::string command_of(const Record& record, const RunData& run) {
     const auto usual = trained.find(option.usual);
     const std::string text = value(option.label);
     // Of text nothing but what was trained on is read, whatever records call it.
-    if (option.label == std::string("data") && label(record, "task") != "classify_image") continue;
+    if (option.label == std::string("data") && value("task") != "classify_image") continue;
     if (text.empty() || usual == trained.end() || usual->second == text) continue;
     add("--set ", option.option + ("=" + text));
   }
@@ -112,24 +104,25 @@ NumberList list_numbers(const std::vector<RunData>& runs) {
   for (size_t i = 0; i < runs.size(); ++i) {
     int64_t last_training = -1;
     for (const Record& record : runs[i].records) {
-      if (label(record, "source") == "train") {
-        last_training = std::max(last_training, label(record, "step", int64_t{0}));
+      if (measure::source_of(record) == measure::Source::kTraining) {
+        last_training = std::max(last_training, measure::whole_label(record, "step").value_or(0));
       }
     }
     for (const Record& record : runs[i].records) {
       if (kInCharts.contains(record.metric)) continue;
-      const bool training = label(record, "source") == "train";
-      if (training && label(record, "step", int64_t{0}) != last_training) continue;
+      const bool training = measure::source_of(record) == measure::Source::kTraining;
+      if (training && measure::whole_label(record, "step").value_or(0) != last_training) continue;
       ++list.num_all;
       if (list.rows.size() == kMaxNumbers) continue;
-      std::string what = label(record, "split", "");
-      if (const std::string method = label(record, "method", ""); !method.empty()) {
+      std::string what = measure::label_text(record, "split");
+      if (const std::string method = measure::label_text(record, "method"); !method.empty()) {
         what += ", method " + method;
       }
-      if (label(record, "perturbation", "none") != "none") {
-        what += ", " + text_of(record.labels.at("perturbation"));
+      if (const auto perturbation = measure::text_label(record, "perturbation");
+          perturbation && *perturbation != "none") {
+        what += ", " + *perturbation;
         for (const char* name : {"swap_rate", "corruption", "severity"}) {
-          if (record.labels.contains(name)) what += " " + text_of(record.labels.at(name));
+          if (record.labels.contains(name)) what += " " + measure::label_text(record, name);
         }
       }
       if (training) what += ", while training";

@@ -7,8 +7,9 @@
 #include <set>
 #include <tuple>
 
-#include "elliptical/base/attack_flags.h"
-#include "elliptical/report/measurement.h"
+#include "elliptical/measure/attack_flags.h"
+#include "elliptical/measure/labels.h"
+#include "elliptical/measure/measurements.h"
 
 namespace elliptical::report {
 namespace {
@@ -23,19 +24,11 @@ struct Found {
   const Record* record;
 };
 
-double number_label(const Record& record, const std::string& name) {
-  const auto found = record.labels.find(name);
-  if (found == record.labels.end()) return std::nan("");
-  if (const auto* number = std::get_if<double>(&found->second)) return *number;
-  if (const auto* whole = std::get_if<int64_t>(&found->second)) return static_cast<double>(*whole);
-  return std::nan("");
-}
-
 /// Of all classes alike, rather than perhaps the first pictures, as earlier versions took them;
 /// their attacks do not say how many there are.
 bool is_fair(const Record& record) {
   if (record.labels.contains("subset")) return true;
-  const bool is_attack = label_text(record, "source") == "attack";
+  const bool is_attack = measure::source_of(record) == measure::Source::kAttack;
   return record.labels.contains("pictures_total") ||
          (!is_attack && !record.labels.contains("max_pictures"));
 }
@@ -43,17 +36,19 @@ bool is_fair(const Record& record) {
 /// What was measured on, as people read it: "cifar-10, test". Charts of attacks tell the number of
 /// pictures themselves.
 std::string ground_of(const Record& record) {
-  std::string ground = label_text(record, "data") + ", " + label_text(record, "split");
-  if (label_text(record, "source") == "attack") {
+  std::string ground =
+      measure::label_text(record, "data") + ", " + measure::label_text(record, "split");
+  if (measure::source_of(record) == measure::Source::kAttack) {
     if (record.labels.contains("corruption")) {
-      ground += ", corrupted: " + label_text(record, "corruption");
+      ground += ", corrupted: " + measure::label_text(record, "corruption");
     }
     return is_fair(record) ? ground : ground + ", perhaps the first pictures only";
   }
-  const std::string pictures = label_text(record, "max_pictures");
+  const std::string pictures = measure::label_text(record, "max_pictures");
   if (pictures.empty()) return ground;
   if (!is_fair(record)) return ground + ", first " + pictures + " pictures";
-  return ground + ", " + pictures + " of " + label_text(record, "pictures_total") + " pictures";
+  return ground + ", " + pictures + " of " + measure::label_text(record, "pictures_total") +
+         " pictures";
 }
 
 struct Ground {
@@ -75,13 +70,12 @@ std::vector<Found> find_records(const std::vector<RunData>& runs,
     const size_t begin = found.size();
     int64_t last = -1;
     for (const Record& record : runs[i].records) {
-      // An average of the weights of many steps is another model.
-      if (!metrics.contains(record.metric) || record.labels.contains("weights")) continue;
+      if (!metrics.contains(record.metric) || measure::is_of_other_weights(record)) continue;
       if (!std::isfinite(record.value)) continue;
-      last = std::max(last, label(record, "step", -1));
+      last = std::max(last, measure::step_of(record));
       found.push_back({i, method, &record});
     }
-    const auto is_old = [&](const Found& each) { return label(*each.record, "step", -1) != last; };
+    const auto is_old = [&](const Found& each) { return measure::step_of(*each.record) != last; };
     found.erase(
         std::remove_if(found.begin() + static_cast<std::ptrdiff_t>(begin), found.end(), is_old),
         found.end());
@@ -146,9 +140,9 @@ void warn_of_full(const DataTable& table, const char* name, std::vector<std::str
 
 /// A comparison has named those of its columns already.
 void note_doubts(const RunData& run, const Record& record, std::vector<std::string>& problems) {
-  for (const std::string& doubt : attack_doubts(record)) {
+  for (const std::string& doubt : measure::attack_doubts(record)) {
     const std::string line =
-        doubt_text(run.folder.string(), circumstances_of(record).attack, doubt);
+        measure::doubt_text(run.folder.string(), measure::circumstances_of(record).attack, doubt);
     if (std::find(problems.begin(), problems.end(), line) == problems.end()) {
       problems.push_back(line);
     }
@@ -165,12 +159,14 @@ DataTable attack_table(const std::vector<RunData>& runs,
        find_records(runs, methods, {"clean_accuracy", "robust_accuracy"}, problems)) {
     const Record& record = *found.record;
     if (record.metric == "robust_accuracy") note_doubts(runs[found.run], record, problems);
-    const double eps = record.metric == "clean_accuracy" ? 0 : kSteps * number_label(record, "eps");
+    const double eps = record.metric == "clean_accuracy"
+                           ? 0
+                           : kSteps * measure::number_label(record, "eps").value_or(std::nan(""));
     if (!std::isfinite(eps)) continue;
-    const std::string options = label_text(record, "attack_options");
-    points[{label_text(record, "profile") == "published",
-            label_text(record, "attack") + (options.empty() ? "" : ", " + options),
-            place_of(methods, found.method), label_text(record, "metric_gradient"), eps}]
+    const std::string options = measure::label_text(record, "attack_options");
+    points[{measure::label_text(record, "profile") == "published",
+            measure::label_text(record, "attack") + (options.empty() ? "" : ", " + options),
+            place_of(methods, found.method), measure::label_text(record, "metric_gradient"), eps}]
         .set(found);
   }
   DataTable table({"attack", "profile", "method", "metric_gradient", "eps", "accuracy", "low",
@@ -237,8 +233,9 @@ void add_corruption_tables(const std::vector<RunData>& runs,
   Accuracies accuracies;
   std::set<size_t> measured;
   for (const Found& found : find_records(runs, methods, {"corrupted_accuracy"}, problems)) {
-    accuracies[label_text(*found.record, "corruption_name")][label(
-        *found.record, "corruption_severity", int64_t{0})][found.run] = found.record->value;
+    accuracies[measure::label_text(*found.record, "corruption_name")]
+              [measure::whole_label(*found.record, "corruption_severity").value_or(0)][found.run] =
+                  found.record->value;
     measured.insert(found.run);
   }
   DataTable corruptions({"corruption", "method", "accuracy", "low", "high", "seeds", "severities"});

@@ -49,7 +49,7 @@ std::string percent_text(double percent) {
 }
 
 /// The mark points to where the difference lies, the colour says whether that is better.
-std::string difference_text(const Difference& difference, const Quantity& quantity) {
+std::string difference_text(const Difference& difference, const measure::Quantity& quantity) {
   const Verdict verdict = verdict_of(difference, quantity);
   if (verdict == Verdict::kOneSeed) return "<span class=\"noise\">&ndash;</span>";
   const bool outside = verdict == Verdict::kOutside;
@@ -64,12 +64,12 @@ std::string difference_text(const Difference& difference, const Quantity& quanti
 }
 
 /// "&thinsp;%", " points"
-std::string unit_text(const Quantity& quantity) {
+std::string unit_text(const measure::Quantity& quantity) {
   return (quantity.is_ratio ? "&thinsp;" : " ") + std::string(quantity.unit);
 }
 
 std::string cell_html(const std::optional<Cell>& cell,
-                      const Quantity& quantity,
+                      const measure::Quantity& quantity,
                       const Comparison& comparison) {
   const bool has_differences = comparison.has_intervals();
   if (!cell) return has_differences ? "<td>&ndash;</td><td>&ndash;</td>" : "<td>&ndash;</td>";
@@ -164,8 +164,8 @@ std::string table_legend(const Comparison& comparison) {
 
 /// What the table of a comparison shows, and which way is better.
 std::string table_lead(const Comparison& comparison, const std::string& reference) {
-  const Quantity& quantity = comparison.quantity;
-  const std::string reading = reading_text(comparison.reading);
+  const measure::Quantity& quantity = comparison.quantity;
+  const std::string reading = measure::reading_text(comparison.reading);
   const std::string measured = reading.empty() ? "" : ", measured " + reading;
   std::string text =
       (quantity.is_ratio ? "Perplexity of each method (geometric mean over seeds)" + measured
@@ -175,7 +175,9 @@ std::string table_lead(const Comparison& comparison, const std::string& referenc
                                         " over the seeds that both have. "
                                   : ". One seed can not tell differences. ") +
       (quantity.higher_is_better ? "Higher" : "Lower") + " is better.";
-  const auto is_error = [](const Column& column) { return column.quantity == &kCorruptionError; };
+  const auto is_error = [](const Column& column) {
+    return column.quantity == &measure::kCorruptionError;
+  };
   if (std::any_of(comparison.columns.begin(), comparison.columns.end(), is_error)) {
     text += " mCE is the mean corruption error, AlexNet = 100: lower is better.";
   }

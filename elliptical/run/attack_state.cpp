@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "elliptical/base/errors.h"
+#include "elliptical/measure/labels.h"
 
 namespace elliptical::run {
 namespace {
@@ -37,28 +38,21 @@ Record to_record(const std::string& digest, int64_t batch, const AttackScore& sc
   return record;
 }
 
-/// A label that must be there, of type T.
-template <class T>
-T label(const Record& record, const std::string& name) {
-  const auto found = record.labels.find(name);
-  const T* value = found == record.labels.end() ? nullptr : std::get_if<T>(&found->second);
-  if (value == nullptr) throw DataError("label " + name + " is missing or of another type");
-  return *value;
-}
+using measure::required_label;
 
 AttackScore to_score(const Record& record) {
   AttackScore score{.count = record.count,
-                    .clean_top1 = label<int64_t>(record, "clean_top1"),
-                    .clean_top5 = label<int64_t>(record, "clean_top5"),
-                    .robust_top1 = label<int64_t>(record, "robust_top1"),
-                    .robust_top5 = label<int64_t>(record, "robust_top5"),
-                    .seconds = label<double>(record, "seconds"),
-                    .is_randomised = label<bool>(record, "randomised"),
-                    .looks_like_probabilities = label<bool>(record, "probabilities"),
-                    .has_few_classes = label<bool>(record, "few_classes"),
-                    .num_zero_gradients = label<int64_t>(record, "zero_gradients")};
+                    .clean_top1 = required_label<int64_t>(record, "clean_top1"),
+                    .clean_top5 = required_label<int64_t>(record, "clean_top5"),
+                    .robust_top1 = required_label<int64_t>(record, "robust_top1"),
+                    .robust_top5 = required_label<int64_t>(record, "robust_top5"),
+                    .seconds = required_label<double>(record, "seconds"),
+                    .is_randomised = required_label<bool>(record, "randomised"),
+                    .looks_like_probabilities = required_label<bool>(record, "probabilities"),
+                    .has_few_classes = required_label<bool>(record, "few_classes"),
+                    .num_zero_gradients = required_label<int64_t>(record, "zero_gradients")};
   if (record.labels.contains(kOutcomes)) {
-    score.outcomes = label<std::string>(record, kOutcomes);
+    score.outcomes = required_label<std::string>(record, kOutcomes);
     const auto num_robust = std::count(score.outcomes.begin(), score.outcomes.end(), '1');
     if (static_cast<int64_t>(score.outcomes.size()) != score.count ||
         num_robust != score.robust_top1) {
@@ -68,7 +62,8 @@ AttackScore to_score(const Record& record) {
   for (const auto& [name, value] : record.labels) {  // in the order of their numbers: below 10
     if (!name.starts_with(kStage)) continue;
     const size_t end_of_number = name.find('_', std::string(kStage).size());
-    score.stages.emplace_back(name.substr(end_of_number + 1), label<int64_t>(record, name));
+    score.stages.emplace_back(name.substr(end_of_number + 1),
+                              required_label<int64_t>(record, name));
   }
   return score;
 }
@@ -101,7 +96,8 @@ AttackState::AttackState(const std::filesystem::path& path, const Notice& notice
   };
   for (const Record& record : read_records(path, damaged)) {
     try {
-      const std::pair key(label<std::string>(record, "digest"), label<int64_t>(record, "batch"));
+      const std::pair key(required_label<std::string>(record, "digest"),
+                          required_label<int64_t>(record, "batch"));
       finished_[key] = to_score(record);
     } catch (const DataError& error) {
       damaged(path.string() + ": " + error.what());

@@ -11,6 +11,7 @@
 #include "elliptical/base/controls.h"
 #include "elliptical/base/errors.h"
 #include "elliptical/base/names.h"
+#include "elliptical/measure/labels.h"
 
 namespace elliptical::run {
 namespace {
@@ -178,12 +179,9 @@ std::vector<PlannedRun> plan_comparison(const ComparisonRequest& request) {
 std::optional<double> measured_metric_mean(const std::vector<Record>& records, int64_t step) {
   std::optional<double> value;
   for (const Record& record : records) {
-    const auto has = [&](const char* name, const LabelValue& wanted) {
-      const auto label = record.labels.find(name);
-      return label != record.labels.end() && label->second == wanted;
-    };
-    if (record.metric == "metric_mean" && std::isfinite(record.value) && has("step", step) &&
-        !has("source", std::string("eval"))) {
+    if (record.metric == "metric_mean" && std::isfinite(record.value) &&
+        measure::step_of(record) == step &&
+        measure::source_of(record) == measure::Source::kTraining) {
       value = record.value;
     }
   }

@@ -113,13 +113,17 @@ TEST(Comparison, OneSeedHasNoInterval) {
 }
 
 /// A difference of that size with that interval.
-Verdict verdict(double percent, double low, double high, const Quantity& quantity = kPerplexity) {
+Verdict verdict(double percent,
+                double low,
+                double high,
+                const measure::Quantity& quantity = measure::kPerplexity) {
   return verdict_of({.percent = percent, .num_seeds = 3, .interval = Interval{low, high}},
                     quantity);
 }
 
 TEST(Verdict, NothingIsOutsideTheNoiseThatCanNotMatter) {
-  for (const Quantity* quantity : {&kPerplexity, &kAccuracy, &kCorruptionError}) {
+  for (const measure::Quantity* quantity :
+       {&measure::kPerplexity, &measure::kAccuracy, &measure::kCorruptionError}) {
     EXPECT_EQ(quantity->margin, 0.05);
     EXPECT_EQ(verdict(0.001, 0.0005, 0.0015, *quantity), Verdict::kEqual);
     EXPECT_EQ(verdict(-0.03, -0.05, 0.05, *quantity), Verdict::kEqual);

@@ -10,7 +10,7 @@
 // perplexity 30 that is 0.015, of 10,000 pictures five.
 #pragma once
 
-namespace elliptical::report {
+namespace elliptical::measure {
 
 struct Quantity {
   const char* metric;
@@ -45,4 +45,4 @@ inline constexpr Quantity kCorruptionError{.metric = "mCE",
                                            .higher_is_better = false,
                                            .margin = 0.05};
 
-}  // namespace elliptical::report
+}  // namespace elliptical::measure
