@@ -22,7 +22,7 @@ std::vector<std::string> flag_lines(const std::vector<Record>& records) {
   std::vector<std::string> lines;
   for (const Record& record : records) {
     if (record.metric != "robust_accuracy") continue;
-    const measure::AttackKind attack = measure::circumstances_of(record).attack;
+    const measure::AttackKind attack = measure::attack_of(record);
     const std::string name = attack.name + ", " + join(measure::attack_details(attack));
     for (const std::string& doubt : measure::attack_doubts(record)) {
       lines.push_back(name + ": accuracy may be too high, " + doubt);

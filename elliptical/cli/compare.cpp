@@ -14,6 +14,7 @@
 #include "elliptical/cli/comparison_cost.h"
 #include "elliptical/cli/comparison_printer.h"
 #include "elliptical/cli/comparison_runner.h"
+#include "elliptical/cli/damage_arguments.h"
 #include "elliptical/cli/session.h"
 
 namespace elliptical::cli {
@@ -26,43 +27,53 @@ struct CompareArguments {
   RecipeArguments changes;  ///< of every recipe
   fs::path folder;
   std::string seeds = "3", controls = "all", split = "test", format = "table", method = "block",
-              reference = "softmax", corruption = "gaussian_noise";
+              reference = "softmax";
+  DamageArguments damage;
   run::AttackWords attack{.attacks = "", .eps = "1/255"};
-  double swap_rate = 0.025;
-  int severity = 3;
   int64_t num_pictures = 0;
   int num_jobs = 1, num_threads = 0;
 };
 
-/// Runs of pictures are measured on corrupted and attacked ones, runs of text on swapped words.
-void choose_damage(const CompareArguments& arguments, ComparisonWork& work) {
-  const std::string task = work.plan.front().options.task.name();
-  if (task == "classify_image") {
-    work.method.clear();
-    work.num_pictures = arguments.num_pictures;
-    if (!arguments.attack.attacks.empty()) work.attacks = run::make_attack_plan(arguments.attack);
-    if (arguments.corruption == "none") return;
-    work.strength = arguments.severity;
-    work.corruption = arguments.corruption;
-    work.damage = {"corrupt=" + arguments.corruption,
-                   fmt::format("severity={}", arguments.severity)};
+/// Which damage, as it was asked for: the first of the task that is not turned off.
+void choose_damage(const CompareArguments& arguments,
+                   const measure::TaskMeasures& measures,
+                   ComparisonWork& work) {
+  for (const measure::Perturbation& perturbation : measures.perturbations) {
+    const DamageChoice choice = arguments.damage.choice_of(perturbation);
+    if (choice.is_off) continue;
+    work.perturbation = perturbation.name;
+    work.strength = choice.strength;
+    work.corruption = choice.kind;
+    work.damage = choice.assignments;
     return;
-  }
-  for (const auto& [option, is_given] : {std::pair("--attack", !arguments.attack.attacks.empty()),
-                                         std::pair("--pictures", arguments.num_pictures > 0)}) {
-    if (!is_given) continue;
-    throw UsageError(fmt::format(
-        "compare: {} needs recipes that classify pictures, these are of {} (a text is damaged by: "
-        "--swap 0.025)",
-        option, task));
-  }
-  if (arguments.swap_rate > 0) {
-    work.strength = arguments.swap_rate;
-    work.damage = {fmt::format("swap_rate={}", arguments.swap_rate)};
   }
 }
 
-ComparisonWork make_work(const CompareArguments& arguments) {
+/// Options that the task of the recipes does not know are refused.
+void check_task(const CompareArguments& arguments,
+                const measure::TaskMeasures& measures,
+                const CLI::App& app) {
+  std::string advice;
+  if (const measure::Perturbation* usual = measures.usual_perturbation()) {
+    const measure::Parameter first = measure::parameters_of(*usual).front();
+    advice = fmt::format(" (a {} is damaged by: --{} {})", measures.data, first.flag, first.usual);
+  }
+  for (const auto& [option, is_refused] :
+       {std::pair("--attack", !measures.is_attacked && !arguments.attack.attacks.empty()),
+        std::pair("--pictures", !measures.has_pictures && arguments.num_pictures > 0)}) {
+    if (!is_refused) continue;
+    throw UsageError(
+        fmt::format("compare: {} needs recipes that classify pictures, these are of {}{}", option,
+                    measures.task, advice));
+  }
+  if (measures.methods.empty() && app.count("--method") > 0) {
+    throw UsageError(fmt::format(
+        "compare: --method needs recipes of language models, these are of {} (leave it out)",
+        measures.task));
+  }
+}
+
+ComparisonWork make_work(const CompareArguments& arguments, const CLI::App& app) {
   run::ComparisonRequest request{.seeds = run::parse_seeds(arguments.seeds),
                                  .controls = run::parse_controls(arguments.controls),
                                  .folder = arguments.folder};
@@ -76,7 +87,13 @@ ComparisonWork make_work(const CompareArguments& arguments) {
                       .method = arguments.method,
                       .num_jobs = arguments.num_jobs,
                       .num_threads = arguments.num_threads};
-  choose_damage(arguments, work);
+  const measure::TaskMeasures& measures =
+      *tasks::find_task(work.plan.front().options.task.name()).measures;
+  check_task(arguments, measures, app);
+  if (measures.methods.empty()) work.method.clear();
+  if (measures.has_pictures) work.num_pictures = arguments.num_pictures;
+  if (!arguments.attack.attacks.empty()) work.attacks = run::make_attack_plan(arguments.attack);
+  choose_damage(arguments, measures, work);
   work.num_tokens = num_sliding_tokens(work);
   return work;
 }
@@ -141,12 +158,7 @@ int compare(const Arguments& words) {
   app.add_option("--controls", arguments.controls,
                  "all, none, or names with commas: matched constant, learned temperature, "
                  "isotropic, random fixed, mean scaling, null twin");
-  app.add_option("--swap", arguments.swap_rate, "rate of swapped words; 0: clean text only")
-      ->check(CLI::Range(0.0, 1.0));
-  app.add_option("--corrupt", arguments.corruption,
-                 "of pictures: names with commas, main, all, extra, or none: clean pictures only");
-  app.add_option("--severity", arguments.severity, "of corruptions; 0: all five")
-      ->check(CLI::Range(0, 5));
+  arguments.damage.add_to(app);
   app.add_option("--attack", arguments.attack.attacks,
                  "of pictures: names with commas (elliptical list attacks); none unless said");
   app.add_option("--eps", arguments.attack.eps,
@@ -155,10 +167,7 @@ int compare(const Arguments& words) {
   app.add_option("--pictures", arguments.num_pictures,
                  "corrupted and attacked ones: only so many, of all classes alike; 0: all")
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--method", arguments.method,
-                 "of text: block, sliding (the paper's, a pass of the model for each token) or "
-                 "stream")
-      ->check(one_of({"block", "sliding", "stream"}));
+  add_method(app, arguments.method);
   app.add_option("--split", arguments.split, "part of the data that is measured")
       ->check(one_of({"train", "valid", "test"}));
   app.add_option("--reference", arguments.reference, "method that others are compared with");
@@ -174,12 +183,8 @@ int compare(const Arguments& words) {
   report::ComparisonOptions options{.reference = arguments.reference};
   bool is_whole = true;
   if (!arguments.recipes.empty()) {
-    const ComparisonWork work = make_work(arguments);
+    const ComparisonWork work = make_work(arguments, app);
     check_folders(work.plan);
-    if (work.method.empty() && app.count("--method") > 0) {
-      throw UsageError("compare: --method needs recipes of language models, these are of " +
-                       work.plan.front().options.task.name() + " (leave it out)");
-    }
     is_whole = carry_out(work, printer);
     options.method = work.method;
     if (!work.damage.empty()) {
@@ -190,10 +195,9 @@ int compare(const Arguments& words) {
   }
   if (!arguments.recipes.empty() || app.count("--split") > 0) options.split = arguments.split;
   if (app.count("--method") > 0) options.method = arguments.method;
-  if (app.count("--swap") > 0) options.strength = arguments.swap_rate;
-  if (app.count("--severity") > 0) options.strength = arguments.severity;
+  if (const auto strength = arguments.damage.given_strength(app)) options.strength = strength;
   if (app.count("--pictures") > 0) options.num_pictures = arguments.num_pictures;
-  report::RunCollection found = report::read_runs({arguments.folder});
+  report::RunCollection found = report::read_runs({arguments.folder}, tasks::measure_table());
   report::Comparison comparison = report::compare_runs(found.runs, options);
   comparison.problems.insert(comparison.problems.begin(), found.problems.begin(),
                              found.problems.end());

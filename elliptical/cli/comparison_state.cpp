@@ -23,10 +23,11 @@ measure::Reading wanted_reading(measure::Reading reading, const std::string& met
 
 /// The measurements that are whole, of the split and of data read as they are to be.
 measure::Measurements whole_measurements(const std::vector<Record>& records,
+                                         const measure::TaskMeasures& measures,
                                          int64_t step,
                                          const std::string& split,
                                          const measure::Reading& reading) {
-  measure::Measurements result = measure::measurements_at(records, step);
+  measure::Measurements result = measure::measurements_at(records, step, measures);
   std::erase_if(result, [&](const auto& entry) {
     const auto& [circumstances, by_measure] = entry;
     const bool is_asked = circumstances.split == split && circumstances.reading == reading;
@@ -43,17 +44,6 @@ bool is_case(const measure::AttackKind& attack, const run::AttackCase& each, int
                                    .metric_gradient = "through",
                                    .seed = seed};
   return attack == wanted;
-}
-
-/// Corrupted pictures as `compare` measures them: with the usual seed, not compressed after it.
-bool has_usual_damage(const measure::Circumstances& circumstances) {
-  const Record usual{
-      .metric = "",
-      .value = 0,
-      .count = 0,
-      .labels = {{"perturbation", std::string("corruption")}, {"corruption_seed", int64_t{1}}}};
-  return circumstances.corruption.empty() ||
-         circumstances.damage == measure::circumstances_of(usual).damage;
 }
 
 /// Takes out of `state` what is measured already. How many pictures there are says the clean
@@ -73,8 +63,8 @@ void note_measured(const measure::Measurements& measured,
   const bool is_part = work.num_pictures > 0 && work.num_pictures < num_all;
   for (const auto& [circumstances, by_measure] : measured) {
     const measure::Circumstances& is = circumstances;
-    if (is.condition == measure::Condition::kDamaged && is.strength == work.strength &&
-        is.corruption == work.corruption && has_usual_damage(is) &&
+    if (is.perturbation == work.perturbation && is.strength == work.strength &&
+        is.corruption == work.corruption && measure::is_usual_damage(is) &&
         is.num_pictures == (is_part ? work.num_pictures : 0)) {
       state.lacks_damaged = false;
     }
@@ -92,6 +82,7 @@ void note_measured(const measure::Measurements& measured,
 RunState state_of(const run::PlannedRun& planned, const ComparisonWork& work) {
   RunState state{.lacks_damaged = !work.damage.empty(), .attacks = work.attacks.cases};
   const run::RunPaths paths{planned.folder};
+  const measure::TaskMeasures& measures = *tasks::find_task(planned.options.task.name()).measures;
   const int64_t last = planned.options.train.steps;
   const std::vector<int64_t> steps = run::checkpoint_steps(paths.checkpoints());
   if (steps.empty() || !std::filesystem::exists(paths.config())) return state;
@@ -103,14 +94,14 @@ RunState state_of(const run::PlannedRun& planned, const ComparisonWork& work) {
   const std::vector<Record> records = read_records(paths.records(), leave_out);
   const auto is_last = [&](const Record& record) {
     return measure::source_of(record) == measure::Source::kTraining &&
-           measure::step_of(record) == last && measure::is_clean_measure(record);
+           measure::step_of(record) == last && measure::is_clean_number(record, measures);
   };
   const auto validation = std::find_if(records.begin(), records.end(), is_last);
   state.is_trained = steps.back() == last && (last == 0 || validation != records.end());
   state.metric_mean = run::measured_metric_mean(records, last);
   if (validation == records.end()) return state;  // nothing is known about its data
   const measure::Reading reading = wanted_reading(measure::reading_of(*validation), work.method);
-  note_measured(whole_measurements(records, last, work.split, reading), work, state);
+  note_measured(whole_measurements(records, measures, last, work.split, reading), work, state);
   return state;
 }
 

@@ -12,6 +12,7 @@
 #include "elliptical/base/files.h"
 #include "elliptical/base/printable.h"
 #include "elliptical/cli/arguments.h"
+#include "elliptical/tasks/task.h"
 
 namespace elliptical::cli {
 namespace {
@@ -68,7 +69,7 @@ int report(const Arguments& arguments) {
     options.command += " " + shell_word(argument);
   }
   if (!bench.empty()) options.bench = elliptical::report::read_variant_bench(bench);
-  const auto collection = elliptical::report::read_runs(folders);
+  const auto collection = elliptical::report::read_runs(folders, tasks::measure_table());
   check_worth_writing(collection, output);
   for (const std::string& line : collection.folders_without_runs) std::cerr << line << "\n";
   const auto comparison = elliptical::report::compare_runs(collection.runs, comparison_options);

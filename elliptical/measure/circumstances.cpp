@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "elliptical/measure/circumstances.h"
 
-#include <array>
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -14,11 +14,23 @@
 namespace elliptical::measure {
 namespace {
 
-constexpr std::array kDamage = {"perturbation", "profile",         "swap_seed",
-                                "swap_unit",    "corruption_seed", "corruption_jpeg"};
-
 int64_t whole_or_zero(const Record& record, const char* name) {
   return whole_label(record, name).value_or(0);
+}
+
+/// What is unusual about the damage; what is absent is as usual.
+std::string unusual_details(const Record& record,
+                            const Perturbation& perturbation,
+                            const TaskMeasures& measures) {
+  std::string text;
+  for (const std::string detail : perturbation.details) {
+    const std::string value = label_text(record, detail);
+    const bool is_usual = std::any_of(
+        measures.options.begin(), measures.options.end(),
+        [&](const EvalOption& option) { return detail == option.label && value == option.usual; });
+    text += (is_usual ? "" : value) + "|";
+  }
+  return text;
 }
 
 }  // namespace
@@ -31,36 +43,41 @@ Reading reading_of(const Record& record) {
           .stride = whole_or_zero(record, "stride")};
 }
 
-std::optional<Condition> condition_of(const Record& record) {
-  const std::string perturbation = label_text(record, "perturbation");
-  const bool is_attack = source_of(record) == Source::kAttack;
-  if (perturbation == "none") return is_attack ? Condition::kAttacked : Condition::kClean;
-  if (is_attack) return std::nullopt;
-  if (perturbation == "word_swap" || perturbation == "corruption") return Condition::kDamaged;
-  return std::nullopt;
+AttackKind attack_of(const Record& record) {
+  return {.name = label_text(record, "attack"),
+          .eps = number_label(record, "eps").value_or(0),
+          .profile = label_text(record, "profile"),
+          .metric_gradient = label_text(record, "metric_gradient"),
+          .options = label_text(record, "attack_options"),
+          .seed = whole_label(record, "attack_seed").value_or(1)};
 }
 
-Circumstances circumstances_of(const Record& record) {
+std::optional<Circumstances> circumstances_of(const Record& record, const TaskMeasures& measures) {
   Circumstances result{.split = label_text(record, "split"),
-                       .condition = condition_of(record).value_or(Condition::kDamaged),
-                       .strength = number_label(record, "swap_rate").value_or(0) +
-                                   number_label(record, "severity").value_or(0),
                        .reading = reading_of(record),
                        .num_pictures = whole_or_zero(record, "max_pictures"),
-                       .subset = label_text(record, "subset"),
-                       .corruption = label_text(record, "corruption")};
-  if (result.condition != Condition::kAttacked) {
-    for (const char* name : kDamage) result.damage += label_text(record, name) + "|";
+                       .subset = label_text(record, "subset")};
+  const bool is_attack = source_of(record) == Source::kAttack;
+  const std::string name = label_text(record, "perturbation");
+  if (name == "none") {
+    if (!is_attack) return result;
+    result.condition = Condition::kAttacked;
+    result.num_pictures = is_block(record) ? whole_or_zero(record, "pictures") : record.count;
+    result.attack = attack_of(record);
     return result;
   }
-  result.num_pictures = is_block(record) ? whole_or_zero(record, "pictures") : record.count;
-  result.attack = {.name = label_text(record, "attack"),
-                   .eps = number_label(record, "eps").value_or(0),
-                   .profile = label_text(record, "profile"),
-                   .metric_gradient = label_text(record, "metric_gradient"),
-                   .options = label_text(record, "attack_options"),
-                   .seed = whole_label(record, "attack_seed").value_or(1)};
+  const Perturbation* perturbation = measures.find_perturbation(name);
+  if (is_attack || perturbation == nullptr) return std::nullopt;
+  result.condition = Condition::kDamaged;
+  result.perturbation = name;
+  result.strength = number_label(record, perturbation->strength.label).value_or(0);
+  if (perturbation->kind) result.corruption = label_text(record, perturbation->kind->label);
+  result.damage = unusual_details(record, *perturbation, measures);
   return result;
+}
+
+bool is_usual_damage(const Circumstances& circumstances) {
+  return circumstances.damage.find_first_not_of('|') == std::string::npos;
 }
 
 std::string reading_text(const Reading& reading) {
@@ -103,7 +120,9 @@ std::string doubt_text(const std::string& folder,
          " may be too high, " + doubt;
 }
 
-std::string measuring_command(const Circumstances& circumstances, const std::string& folder) {
+std::string measuring_command(const Circumstances& circumstances,
+                              const TaskMeasures& measures,
+                              const std::string& folder) {
   char number[32];
   const bool is_attack = circumstances.condition == Condition::kAttacked;
   std::string command =
@@ -133,10 +152,10 @@ std::string measuring_command(const Circumstances& circumstances, const std::str
   const Reading& reading = circumstances.reading;
   if (!reading.method.empty() && reading.method != "block") add("method", reading.method);
   if (reading.stride > 1) add(set, "stride=" + std::to_string(reading.stride));
-  if (circumstances.condition == Condition::kDamaged) {
+  if (const auto* damage = measures.find_perturbation(circumstances.perturbation)) {
     std::snprintf(number, sizeof number, "%.6g", circumstances.strength);
-    if (!circumstances.corruption.empty()) add("corrupt", circumstances.corruption);
-    add(circumstances.corruption.empty() ? "swap" : "severity", number);
+    if (damage->kind) add(damage->kind->flag, circumstances.corruption);
+    add(damage->strength.flag, number);
   }
   if (circumstances.num_pictures > 0) {
     add(set, "max_pictures=" + std::to_string(circumstances.num_pictures));

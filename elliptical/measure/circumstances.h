@@ -10,11 +10,9 @@
 #include <vector>
 
 #include "elliptical/base/records.h"
+#include "elliptical/measure/task_measures.h"
 
 namespace elliptical::measure {
-
-/// What was done to the data: nothing, words swapped or pictures corrupted, pictures attacked.
-enum class Condition { kClean, kDamaged, kAttacked };
 
 /// Which attack; docs/attacks.md says what its parts mean.
 struct AttackKind {
@@ -45,22 +43,26 @@ struct Circumstances {
   Reading reading;
   int64_t num_pictures = 0;  ///< only so many; 0: all. Of an attack always their number
   std::string subset;      ///< how they were chosen; empty: all, or by an earlier version the first
-  std::string corruption;  ///< of pictures: which ones
-  std::string damage;      ///< what else is known about the damage
+  std::string corruption;  ///< of damage that has several kinds: which
+  std::string damage;      ///< what else is unusual about the damage
   AttackKind attack;
+  std::string perturbation;  ///< of damaged data: by what
   auto operator<=>(const Circumstances&) const = default;
 };
 
-/// What its records say about how the data were read.
+/// What a record says about how the data were read.
 Reading reading_of(const Record& record);
-
-/// Nothing where something was done to the data that is not known here.
-std::optional<Condition> condition_of(const Record& record);
-
-Circumstances circumstances_of(const Record& record);
+/// About the attack that it is of.
+AttackKind attack_of(const Record& record);
+/// Nothing where something was done to the data that its task does not declare.
+std::optional<Circumstances> circumstances_of(const Record& record, const TaskMeasures& measures);
+/// Whether data were damaged as `compare` does it: but for kind and strength with what is usual.
+bool is_usual_damage(const Circumstances& circumstances);
 
 /// The command that measures a run in these circumstances, with parts of the data recorded apart.
-std::string measuring_command(const Circumstances& circumstances, const std::string& folder);
+std::string measuring_command(const Circumstances& circumstances,
+                              const TaskMeasures& measures,
+                              const std::string& folder);
 
 /// "1/255", "0.01"
 std::string eps_text(double eps);

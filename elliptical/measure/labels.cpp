@@ -101,6 +101,8 @@ bool is_block(const Record& record) { return record.labels.contains("block"); }
 
 bool is_of_head(const Record& record) { return record.labels.contains("head"); }
 
+bool is_of_class(const Record& record) { return record.labels.contains(kClass); }
+
 bool is_of_other_weights(const Record& record) { return record.labels.contains("weights"); }
 
 }  // namespace elliptical::measure

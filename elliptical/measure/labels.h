@@ -50,6 +50,13 @@ int64_t step_of(const Record& record);
 bool is_block(const Record& record);
 /// Of one layer, head or coordinate of the model.
 bool is_of_head(const Record& record);
+/// Of one of the classes of the targets.
+bool is_of_class(const Record& record);
+/// Labels of a part of the data whose measure is a ratio of sums (measure.h); `class` says of which
+/// class where there is one for each.
+inline constexpr const char *kNumerator = "numerator", *kDenominator = "denominator",
+                            *kClass = "class";
+
 /// Of other weights than those that the run is measured by: another model.
 bool is_of_other_weights(const Record& record);
 

@@ -4,46 +4,29 @@
 // measurement, so that only like is compared with like.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "elliptical/base/records.h"
 #include "elliptical/measure/circumstances.h"
-#include "elliptical/measure/quantity.h"
 
 namespace elliptical::measure {
 
-/// What is measured: a column of a comparison in given circumstances.
-struct Measure {
-  const char* name;  ///< of the column; an attack has a name of its own
-  const Quantity* quantity;
-  const char* metric;        ///< of its records
-  const char* block_metric;  ///< of its blocks
-  const char* targets;       ///< label of its blocks; empty: they have none
-  Condition condition;
-};
-inline constexpr std::array kMeasures = {
-    Measure{"clean", &kPerplexity, "perplexity", "block_nll", "all", Condition::kClean},
-    Measure{"swapped", &kPerplexity, "perplexity", "block_nll", "all", Condition::kDamaged},
-    Measure{"clean targets, swapped text", &kPerplexity, "perplexity_clean_targets", "block_nll",
-            "clean", Condition::kDamaged},
-    Measure{"swapped targets", &kPerplexity, "perplexity_swapped_targets", "block_nll", "swapped",
-            Condition::kDamaged},
-    Measure{"clean", &kAccuracy, "accuracy", "block_accuracy", "", Condition::kClean},
-    Measure{"corrupted", &kAccuracy, "accuracy", "block_accuracy", "", Condition::kDamaged},
-    Measure{"mCE", &kCorruptionError, "mce", "block_mce", "", Condition::kDamaged},
-    Measure{"attacked", &kAccuracy, "robust_accuracy", "block_robust_accuracy", "",
-            Condition::kAttacked},
+/// A numerator and a denominator of a part of the data, of one class where there are several.
+struct Ratio {
+  int64_t of_class = 0;
+  double numerator = 0, denominator = 0;
 };
 
 /// One of the equal parts of the data; parts without a target are left out.
 struct Block {
   int64_t index = 0;
-  double value = 0;  ///< mean of -log p, accuracy or error
+  double value = 0;  ///< a level (measure.h): mean of -log p, accuracy or error
   int64_t count = 0;
+  std::vector<Ratio> ratios = {};  ///< where the whole is a ratio of sums, by class
 };
 
 struct Measurement {
@@ -56,10 +39,21 @@ struct Measurement {
   std::vector<std::string> doubts = {};
 };
 
-/// Whether it is one of the numbers that runs are compared by, on undamaged data.
-bool is_clean_measure(const Record& record);
+/// The record of a part of the data whose measure is a ratio of sums, one for each class where
+/// there are several: `labels` say which part and class, `count` how many things the part has.
+Record ratio_record(const std::string& metric,
+                    double numerator,
+                    double denominator,
+                    int64_t count,
+                    std::map<std::string, LabelValue> labels);
 
-/// Per circumstances, one place for each of kMeasures.
+/// The number that parts of the data make together, those that are named by their places, each
+/// perhaps several times. Nothing where there is nothing to divide by.
+std::optional<double> whole_of(const Measure& measure,
+                               const std::vector<Block>& blocks,
+                               const std::vector<size_t>& drawn);
+
+/// Per circumstances, by the place of the number in TaskMeasures::numbers.
 using Measurements = std::map<Circumstances, std::map<size_t, Measurement>>;
 
 /// The measurements that the records of a run tell of its weights after `step`. A later record of
@@ -67,7 +61,12 @@ using Measurements = std::map<Circumstances, std::map<size_t, Measurement>>;
 /// than the trained one, those of other weights than the run is measured by, attacks on damaged
 /// data, and parts of pictures that do not have all classes alike, as earlier versions cut them,
 /// are left out.
-Measurements measurements_at(const std::vector<Record>& records, int64_t step);
+Measurements measurements_at(const std::vector<Record>& records,
+                             int64_t step,
+                             const TaskMeasures& measures);
+
+/// Whether it is one of the numbers that runs are compared by, on undamaged data.
+bool is_clean_number(const Record& record, const TaskMeasures& measures);
 
 /// The last step that the records speak of; -1: none.
 int64_t last_measured_step(const std::vector<Record>& records);

@@ -9,17 +9,8 @@
 namespace elliptical::report {
 namespace {
 
-bool is_usable(const measure::Quantity& quantity, double value) {
-  return std::isfinite(value) && (value > 0 || !quantity.is_ratio);
-}
-
-/// Where a measure is taken, in a sentence.
-std::string place_text(const measure::Measure& measure) {
-  const std::string name = measure.name;
-  if (name == "clean targets, swapped text") return "on clean targets in swapped text";
-  if (name == "swapped targets") return "on swapped targets";
-  if (name == "mCE") return "in mCE";
-  return "on " + name + " " + measure.quantity->data;
+bool is_usable(const measure::Measure& measure, double value) {
+  return std::isfinite(value) && (value > 0 || !measure.is_ratio);
 }
 
 /// What an attack is called: what is not usual about it follows its name and budget.
@@ -71,7 +62,7 @@ class Chooser {
     return options_.method.empty() || circumstances.reading.method == options_.method;
   }
   void add_columns(const measure::Circumstances& circumstances);
-  void add_column(size_t measure,
+  void add_column(const measure::ComparedNumber& number,
                   const measure::Circumstances& circumstances,
                   const std::vector<const measure::Measurement*>& by_run);
 
@@ -105,6 +96,7 @@ ColumnChoice Chooser::choose() {
     result_.reading = damaged->reading;
     result_.strength = damaged->strength;
     result_.corruption = damaged->corruption;
+    result_.perturbation = runs_.front().run->measures->find_perturbation(damaged->perturbation);
     add_columns(*damaged);
   }
   for (const measure::Circumstances& attacked : choose_attacks(clean)) add_columns(attacked);
@@ -161,7 +153,8 @@ std::vector<measure::Circumstances> Chooser::choose_attacks(
     if (has_others) {
       result_.problems.push_back(
           "attacks: only " + *of_attack.begin() + " is attacked by " + attack_words(c).name +
-          " (left out; for the others: " + measure::measuring_command(c, "RUN") + ")");
+          " (left out; for the others: " +
+          measure::measuring_command(c, *runs_.front().run->measures, "RUN") + ")");
     }
     return true;
   });
@@ -205,38 +198,42 @@ void Chooser::add_columns(const measure::Circumstances& circumstances) {
                     (circumstances.condition == measure::Condition::kDamaged ? "damaged"
                                                                              : "clean") +
                     " data";
-      result_.problems.push_back(folder + ": is not " + what + " as the others are (" +
-                                 measure::measuring_command(circumstances, folder) + ")");
+      result_.problems.push_back(
+          folder + ": is not " + what + " as the others are (" +
+          measure::measuring_command(circumstances, *run.run->measures, folder) + ")");
       continue;
     }
-    for (const auto& [measure, measurement] : found->second) {
+    for (const auto& [place, measurement] : found->second) {
+      const measure::ComparedNumber& number = run.run->measures->numbers[place];
       for (const std::string& doubt : measurement.doubts) {
         result_.problems.push_back(measure::doubt_text(folder, circumstances.attack, doubt));
       }
-      if (is_usable(*measure::kMeasures[measure].quantity, measurement.value)) {
-        auto& column = columns[measure];
+      if (is_usable(*number.measure, measurement.value)) {
+        auto& column = columns[place];
         column.resize(runs_.size());
         column[i] = &measurement;
       } else {
         result_.has_non_finite = true;
-        result_.problems.push_back(folder + ": " + measure::kMeasures[measure].metric +
+        result_.problems.push_back(folder + ": " + number.metric +
                                    " must be finite, is not (left out; train it again with a "
                                    "lower optimizer.learning_rate)");
       }
     }
   }
-  for (const auto& [measure, by_run] : columns) add_column(measure, circumstances, by_run);
+  for (const auto& [place, by_run] : columns) {
+    add_column(runs_.front().run->measures->numbers[place], circumstances, by_run);
+  }
 }
 
-void Chooser::add_column(size_t measure,
+void Chooser::add_column(const measure::ComparedNumber& number,
                          const measure::Circumstances& circumstances,
                          const std::vector<const measure::Measurement*>& by_run) {
   Column column = circumstances.condition == measure::Condition::kAttacked
                       ? attack_words(circumstances)
-                      : Column{.name = measure::kMeasures[measure].name,
-                               .place = place_text(measure::kMeasures[measure])};
-  column.quantity = measure::kMeasures[measure].quantity;
+                      : Column{.name = number.name, .place = number.place};
+  column.measure = number.measure;
   column.condition = circumstances.condition;
+  column.has_own_section = number.has_own_section;
   const bool is_part = circumstances.num_pictures < num_all_ || num_all_ == 0;
   column.num_pictures = is_part ? circumstances.num_pictures : 0;
   column.num_all = num_all_;

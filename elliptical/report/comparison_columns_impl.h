@@ -24,7 +24,8 @@ struct ColumnChoice {
   std::string split;
   measure::Reading reading;  ///< of clean data, else of damaged ones
   double strength = 0;       ///< of damaged data
-  std::string corruption;    ///< of pictures
+  std::string corruption;
+  const measure::Perturbation* perturbation = nullptr;  ///< of damaged data
   std::vector<Column> columns;
   std::vector<std::string> problems;  ///< runs that lack a column, with the command that helps
   bool has_non_finite = false;

@@ -61,11 +61,10 @@ class Curves {
 };
 
 /// The loss that a record of an evaluation while training tells, in nats.
-std::optional<double> validation_loss(const Record& record) {
+std::optional<double> validation_loss(const Record& record, const measure::TaskMeasures& measures) {
   if (measure::source_of(record) != measure::Source::kTraining) return std::nullopt;
-  if (record.metric == "perplexity") return std::log(record.value);
-  if (record.metric == "loss") return record.value;
-  return std::nullopt;
+  if (record.metric != measures.loss_metric || measures.nats == nullptr) return std::nullopt;
+  return measures.nats(record.value);
 }
 
 int64_t last_step(const std::vector<RunData>& runs) {
@@ -101,7 +100,8 @@ void add_loss_data(const std::vector<RunData>& runs,
       if (record.metric == "loss") add(training, record, record.value);
     }
     for (const Record& record : runs[i].records) {
-      if (const auto loss = validation_loss(record)) add(validation, record, *loss);
+      if (const auto loss = validation_loss(record, *runs[i].measures))
+        add(validation, record, *loss);
     }
     if (num_bad > 0) {
       problems.push_back(runs[i].folder.string() + ": " + std::to_string(num_bad) +

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "elliptical/report/number_list.h"
 
-#include <array>
 #include <map>
-#include <set>
 
 #include "elliptical/base/config.h"
 #include "elliptical/base/errors.h"
@@ -18,32 +16,10 @@ namespace {
 
 using nlohmann::json;
 
-const std::set<std::string> kInCharts = {
-    "block_accuracy", "block_mce",        "block_nll",      "block_robust_accuracy",
-    "class_accuracy", "metric_head_mean", "metric_profile", "metric_head_anisotropy"};
-
-/// A label that is an option of `elliptical eval`, unless it has the value that it has anyway.
-struct EvalOption {
-  const char* label;
-  const char* option;
-  const char* usual;
-};
-constexpr std::array kEvalOptions = {
-    EvalOption{"columns", "columns", "10"},
-    EvalOption{"profile", "swap_profile", "strict"},
-    EvalOption{"stride", "stride", "1"},
-    EvalOption{"swap_seed", "swap_seed", "1"},
-    EvalOption{"swap_unit", "swap_unit", "line"},
-    EvalOption{"corruption_seed", "corruption_seed", "1"},
-    EvalOption{"corruption_jpeg", "corruption_jpeg", "false"},
-    EvalOption{"max_pictures", "max_pictures", "0"},
-};
-/// The same, compared with what the run was trained with.
-constexpr std::array kTrainedOptions = {
-    EvalOption{"metric_scope", "metric_scope", "task.model.attention.metric.scope"},
-    EvalOption{"window", "window", "task.model.window"},
-    EvalOption{"data", "data", "task.data.name"},
-};
+/// Numbers of parts: of single blocks, heads and classes.
+bool is_of_part(const Record& record) {
+  return measure::is_block(record) || measure::is_of_head(record) || measure::is_of_class(record);
+}
 
 std::map<std::string, std::string> config_values(const RunData& run) {
   try {
@@ -61,10 +37,10 @@ std::string command_of(const Record& record, const RunData& run) {
     return "elliptical train " + shell_word((measure::RunPaths{run.folder}.config()).string()) +
            " --run NEW_FOLDER";
   }
-  if (const measure::Circumstances circumstances = measure::circumstances_of(record);
-      circumstances.condition == measure::Condition::kAttacked) {
+  if (const auto circumstances = measure::circumstances_of(record, *run.measures);
+      circumstances && circumstances->condition == measure::Condition::kAttacked) {
     const std::string weights = measure::label_text(record, "weights");
-    return measure::measuring_command(circumstances, run.folder.string()) +
+    return measure::measuring_command(*circumstances, *run.measures, run.folder.string()) +
            (weights.empty() ? "" : " --weights " + weights) + " --step " +
            std::to_string(measure::whole_label(record, "step").value_or(0));
   }
@@ -74,24 +50,22 @@ std::string command_of(const Record& record, const RunData& run) {
     if (!text.empty()) command += " " + flag + shell_word(text);
   };
   add("--split ", value("split"));
-  const std::string perturbation = value("perturbation");
-  if (perturbation == "word_swap") add("--swap ", value("swap_rate"));
-  if (perturbation == "corruption") {
-    add("--corrupt ", value("corruption"));
-    add("--severity ", value("severity"));
+  const auto* damage = run.measures->find_perturbation(value("perturbation"));
+  if (damage != nullptr) {
+    for (const measure::Parameter& parameter : parameters_of(*damage)) {
+      add("--" + std::string(parameter.flag) + " ", value(parameter.label));
+    }
   }
   add("--weights ", value("weights"));
   add("--method ", value("method") == "block" ? "" : value("method"));
-  for (const EvalOption& option : kEvalOptions) {
+  for (const measure::EvalOption& option : run.measures->options) {
     const std::string text = value(option.label);
     if (!text.empty() && text != option.usual) add("--set ", option.option + ("=" + text));
   }
   const auto trained = config_values(run);
-  for (const EvalOption& option : kTrainedOptions) {
+  for (const measure::EvalOption& option : run.measures->trained_options) {
     const auto usual = trained.find(option.usual);
     const std::string text = value(option.label);
-    // Of text nothing but what was trained on is read, whatever records call it.
-    if (option.label == std::string("data") && value("task") != "classify_image") continue;
     if (text.empty() || usual == trained.end() || usual->second == text) continue;
     add("--set ", option.option + ("=" + text));
   }
@@ -109,7 +83,7 @@ NumberList list_numbers(const std::vector<RunData>& runs) {
       }
     }
     for (const Record& record : runs[i].records) {
-      if (kInCharts.contains(record.metric)) continue;
+      if (is_of_part(record)) continue;
       const bool training = measure::source_of(record) == measure::Source::kTraining;
       if (training && measure::whole_label(record, "step").value_or(0) != last_training) continue;
       ++list.num_all;
@@ -121,8 +95,11 @@ NumberList list_numbers(const std::vector<RunData>& runs) {
       if (const auto perturbation = measure::text_label(record, "perturbation");
           perturbation && *perturbation != "none") {
         what += ", " + *perturbation;
-        for (const char* name : {"swap_rate", "corruption", "severity"}) {
-          if (record.labels.contains(name)) what += " " + measure::label_text(record, name);
+        if (const auto* damage = runs[i].measures->find_perturbation(*perturbation)) {
+          for (const measure::Parameter& parameter : parameters_of(*damage)) {
+            const std::string text = measure::label_text(record, parameter.label);
+            if (!text.empty()) what += " " + text;
+          }
         }
       }
       if (training) what += ", while training";

@@ -142,7 +142,7 @@ void warn_of_full(const DataTable& table, const char* name, std::vector<std::str
 void note_doubts(const RunData& run, const Record& record, std::vector<std::string>& problems) {
   for (const std::string& doubt : measure::attack_doubts(record)) {
     const std::string line =
-        measure::doubt_text(run.folder.string(), measure::circumstances_of(record).attack, doubt);
+        measure::doubt_text(run.folder.string(), measure::attack_of(record), doubt);
     if (std::find(problems.begin(), problems.end(), line) == problems.end()) {
       problems.push_back(line);
     }
@@ -151,15 +151,17 @@ void note_doubts(const RunData& run, const Record& record, std::vector<std::stri
 
 DataTable attack_table(const std::vector<RunData>& runs,
                        const std::vector<std::string>& methods,
+                       const measure::TaskMeasures& measures,
                        std::vector<std::string>& problems) {
   // is published, attack, place of the method, gradient, eps
   using Key = std::tuple<bool, std::string, size_t, std::string, double>;
   std::map<Key, Values> points;
+  const measure::RobustnessRecords& records = measures.robustness;
   for (const Found& found :
-       find_records(runs, methods, {"clean_accuracy", "robust_accuracy"}, problems)) {
+       find_records(runs, methods, {records.undamaged, records.attacked}, problems)) {
     const Record& record = *found.record;
-    if (record.metric == "robust_accuracy") note_doubts(runs[found.run], record, problems);
-    const double eps = record.metric == "clean_accuracy"
+    if (record.metric == records.attacked) note_doubts(runs[found.run], record, problems);
+    const double eps = record.metric == records.undamaged
                            ? 0
                            : kSteps * measure::number_label(record, "eps").value_or(std::nan(""));
     if (!std::isfinite(eps)) continue;
@@ -169,8 +171,8 @@ DataTable attack_table(const std::vector<RunData>& runs,
             place_of(methods, found.method), measure::label_text(record, "metric_gradient"), eps}]
         .set(found);
   }
-  DataTable table({"attack", "profile", "method", "metric_gradient", "eps", "accuracy", "low",
-                   "high", "seeds", "pictures"});
+  DataTable table({"attack", "profile", "method", "metric_gradient", "eps", measures.main().name,
+                   "low", "high", "seeds", "pictures"});
   std::set<std::pair<bool, std::string>> charts;
   for (const auto& [key, values] : points) {
     const auto& [is_published, attack, place, gradient, eps] = key;
@@ -228,18 +230,22 @@ std::vector<const std::map<size_t, double>*> shared_by_all(
 
 void add_corruption_tables(const std::vector<RunData>& runs,
                            const std::vector<std::string>& methods,
+                           const measure::TaskMeasures& measures,
                            ChartData& data,
                            std::vector<std::string>& problems) {
   Accuracies accuracies;
   std::set<size_t> measured;
-  for (const Found& found : find_records(runs, methods, {"corrupted_accuracy"}, problems)) {
+  for (const Found& found :
+       find_records(runs, methods, {measures.robustness.by_damage}, problems)) {
     accuracies[measure::label_text(*found.record, "corruption_name")]
               [measure::whole_label(*found.record, "corruption_severity").value_or(0)][found.run] =
                   found.record->value;
     measured.insert(found.run);
   }
-  DataTable corruptions({"corruption", "method", "accuracy", "low", "high", "seeds", "severities"});
-  DataTable severities({"corruption", "method", "severity", "accuracy", "low", "high", "seeds"});
+  DataTable corruptions(
+      {"corruption", "method", measures.main().name, "low", "high", "seeds", "severities"});
+  DataTable severities(
+      {"corruption", "method", "severity", measures.main().name, "low", "high", "seeds"});
   const auto add_severities = [&](const std::string& name, int64_t severity, const auto& parts) {
     for (const auto& [place, by_run] : means_of(parts, runs, methods)) {
       if (severities.size() == kMaxRobustnessRows) return;
@@ -290,9 +296,10 @@ void add_corruption_tables(const std::vector<RunData>& runs,
 
 DataTable error_table(const std::vector<RunData>& runs,
                       const std::vector<std::string>& methods,
+                      const measure::TaskMeasures& measures,
                       std::vector<std::string>& problems) {
   DataTable table({"metric", "method", "error", "low", "high", "seeds"});
-  for (const char* metric : {"mce", "extra_mce"}) {
+  for (const auto& [metric, title] : measures.robustness.errors) {
     std::map<size_t, Values> by_method;
     for (const Found& found : find_records(runs, methods, {metric}, problems)) {
       by_method[place_of(methods, found.method)].set(found);
@@ -309,11 +316,12 @@ DataTable error_table(const std::vector<RunData>& runs,
 
 void add_robustness_data(const std::vector<RunData>& runs,
                          const std::vector<std::string>& methods,
+                         const measure::TaskMeasures& measures,
                          ChartData& data,
                          std::vector<std::string>& problems) {
-  data.emplace("attacks", attack_table(runs, methods, problems));
-  add_corruption_tables(runs, methods, data, problems);
-  data.emplace("corruption_errors", error_table(runs, methods, problems));
+  data.emplace("attacks", attack_table(runs, methods, measures, problems));
+  add_corruption_tables(runs, methods, measures, data, problems);
+  data.emplace("corruption_errors", error_table(runs, methods, measures, problems));
 }
 
 }  // namespace elliptical::report

@@ -120,7 +120,7 @@ bool search(const fs::path& folder, int depth, RunCollection& collection) {
 
 }  // namespace
 
-RunCollection read_runs(const std::vector<fs::path>& folders) {
+RunCollection read_runs(const std::vector<fs::path>& folders, const measure::MeasureTable& tasks) {
   RunCollection collection;
   for (const fs::path& folder : folders) {
     std::error_code ignored;
@@ -137,6 +137,7 @@ RunCollection read_runs(const std::vector<fs::path>& folders) {
     collection.problems.push_back(problem);
     collection.folders_without_runs.push_back(problem);
   }
+  for (RunData& run : collection.runs) run.measures = &measure::find_measures(tasks, run.task);
   std::sort(collection.runs.begin(), collection.runs.end(), [](const RunData& a, const RunData& b) {
     return std::tie(a.name, a.seed, a.folder) < std::tie(b.name, b.seed, b.folder);
   });

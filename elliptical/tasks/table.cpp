@@ -6,7 +6,9 @@
 #include "elliptical/base/errors.h"
 #include "elliptical/base/names.h"
 #include "elliptical/tasks/classify_image.h"
+#include "elliptical/tasks/classify_image_measures.h"
 #include "elliptical/tasks/language_model.h"
+#include "elliptical/tasks/language_model_measures.h"
 #include "elliptical/tasks/task.h"
 
 namespace elliptical::tasks {
@@ -32,15 +34,17 @@ void shrink(Options& options) {
 const std::vector<TaskEntry>& task_table() {
   // The first one is the default of a recipe that names none.
   static const std::vector<TaskEntry> table{
-      {.name = "language_model",
+      {.name = kLanguageModelMeasures.task,
        .description = "predict each next word of a text with a causal transformer",
+       .measures = &kLanguageModelMeasures,
        .make_options = make_options<LanguageModelOptions>,
        .make = make_task<LanguageModelTask, LanguageModelOptions>,
        .shrink = shrink<LanguageModelOptions>,
        .cost = lm_cost,
        .rehearse = rehearse_lm},
-      {.name = "classify_image",
+      {.name = kClassifyImageMeasures.task,
        .description = "tell pictures apart, one class for each",
+       .measures = &kClassifyImageMeasures,
        .make_options = make_options<ClassifyImageOptions>,
        .make = make_task<ClassifyImageTask, ClassifyImageOptions>,
        .shrink = shrink<ClassifyImageOptions>,
@@ -59,6 +63,15 @@ const std::vector<OptionsEntry>& task_choices() {
     return list;
   }();
   return choices;
+}
+
+const measure::MeasureTable& measure_table() {
+  static const measure::MeasureTable table = [] {
+    measure::MeasureTable list;
+    for (const TaskEntry& entry : task_table()) list.push_back(entry.measures);
+    return list;
+  }();
+  return table;
 }
 
 const TaskEntry& find_task(const std::string& name) {

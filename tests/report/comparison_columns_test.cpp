@@ -218,7 +218,7 @@ TEST(ComparisonColumns, AttacksAloneAreCompared) {
   const Comparison comparison = compare_runs(runs);
   EXPECT_EQ(comparison.split, "valid");
   EXPECT_EQ(measures_of(comparison), Lines({"pgd, eps 1/255"}));
-  EXPECT_EQ(std::string(comparison.quantity.metric), "accuracy");
+  EXPECT_EQ(std::string(comparison.measures->main().name), "accuracy");
   EXPECT_EQ(comparison.columns[0].num_pictures, 50);
 }
 
@@ -246,9 +246,9 @@ TEST(ComparisonColumns, OfCorruptionErrorsLessIsBetter) {
   }));
   EXPECT_EQ(comparison.problems, Lines());
   EXPECT_EQ(measures_of(comparison), Lines({"clean", "corrupted", "mCE"}));
-  EXPECT_TRUE(comparison.columns[1].quantity->higher_is_better);
-  EXPECT_FALSE(comparison.columns[2].quantity->higher_is_better);
-  EXPECT_EQ(std::string(comparison.quantity.metric), "accuracy");
+  EXPECT_TRUE(comparison.columns[1].measure->higher_is_better);
+  EXPECT_FALSE(comparison.columns[2].measure->higher_is_better);
+  EXPECT_EQ(std::string(comparison.measures->main().name), "accuracy");
   EXPECT_NEAR(row_of(comparison, "other").cells[2]->to_reference->percent, -2, 1e-12);
   EXPECT_TRUE(has_line(in_words(comparison),
                        {"other is 2.00 points better than softmax in mCE, outside the noise (-"}));
