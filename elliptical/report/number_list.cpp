@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "elliptical/report/number_list.h"
 
+#include <algorithm>
 #include <map>
 
 #include "elliptical/base/config.h"

@@ -7,6 +7,7 @@
 #include <set>
 #include <tuple>
 
+#include "elliptical/base/names.h"
 #include "elliptical/measure/attack_flags.h"
 #include "elliptical/measure/labels.h"
 #include "elliptical/measure/measurements.h"
@@ -92,8 +93,7 @@ std::vector<Found> find_records(const std::vector<RunData>& runs,
                std::pair(b.second.runs.size(), b.second.is_fair);
       });
   std::erase_if(found, [&](const Found& each) { return ground_of(*each.record) != most->first; });
-  std::string names;
-  for (const std::string& metric : metrics) names += (names.empty() ? "" : ", ") + metric;
+  const std::string names = join({metrics.begin(), metrics.end()});
   const size_t others = grounds.size() - 1;
   problems.push_back("charts: " + names + ": drawn on " + most->first + ", which most runs have; " +
                      std::to_string(others) + " other kind" + (others > 1 ? "s" : "") +

@@ -200,13 +200,10 @@ RunOptions with_value(const PlannedRun& planned, double mean) {
 
 namespace {
 
-std::vector<std::string> split_at_commas(const std::string& text) {
-  std::vector<std::string> parts;
-  for (size_t start = 0; start < text.size();) {
-    const size_t end = std::min(text.find(',', start), text.size());
-    parts.push_back(text.substr(start, end - start));
-    start = end + 1;
-  }
+/// A comma at the end is no part of its own: "2," is a list of one.
+std::vector<std::string> split_list(const std::string& text) {
+  std::vector<std::string> parts = split(text);
+  if (parts.back().empty()) parts.pop_back();
   return parts;
 }
 
@@ -214,7 +211,7 @@ std::vector<std::string> split_at_commas(const std::string& text) {
 
 std::vector<int64_t> parse_seeds(const std::string& text) {
   std::vector<int64_t> numbers;
-  for (const std::string& part : split_at_commas(text)) {
+  for (const std::string& part : split_list(text)) {
     int64_t number = -1;
     const auto result = std::from_chars(part.data(), part.data() + part.size(), number);
     const bool is_number = result.ec == std::errc() && result.ptr == part.data() + part.size();
@@ -241,7 +238,7 @@ std::vector<std::string> parse_controls(const std::string& text) {
   const std::vector<std::string> all(kControls.begin(), kControls.end());
   if (text == "all") return all;
   if (text == "none") return {};
-  const std::vector<std::string> names = split_at_commas(text);
+  const std::vector<std::string> names = split_list(text);
   for (const std::string& name : names) {
     if (std::find(all.begin(), all.end(), name) == all.end()) {
       std::vector<std::string> known = {"all", "none"};

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <torch/torch.h>
 
-#include <algorithm>
-
 #include "elliptical/base/errors.h"
-#include "elliptical/base/names.h"
+#include "elliptical/base/name_table.h"
 #include "elliptical/tasks/classify_image.h"
 #include "elliptical/tasks/classify_image_measures.h"
 #include "elliptical/tasks/language_model.h"
@@ -13,11 +11,6 @@
 
 namespace elliptical::tasks {
 namespace {
-
-template <class T>
-std::unique_ptr<Options> make_options() {
-  return std::make_unique<T>();
-}
 
 template <class SomeTask, class SomeOptions>
 std::unique_ptr<Task> make_task(const Options& options, const TaskSetup& setup) {
@@ -55,13 +48,7 @@ const std::vector<TaskEntry>& task_table() {
 }
 
 const std::vector<OptionsEntry>& task_choices() {
-  static const std::vector<OptionsEntry> choices = [] {
-    std::vector<OptionsEntry> list;
-    for (const TaskEntry& entry : task_table()) {
-      list.push_back({entry.name, entry.description, entry.make_options});
-    }
-    return list;
-  }();
+  static const std::vector<OptionsEntry> choices = choices_of(task_table());
   return choices;
 }
 
@@ -75,12 +62,7 @@ const measure::MeasureTable& measure_table() {
 }
 
 const TaskEntry& find_task(const std::string& name) {
-  std::vector<std::string> names;
-  for (const TaskEntry& entry : task_table()) {
-    if (entry.name == name) return entry;
-    names.emplace_back(entry.name);
-  }
-  throw ConfigError("task: " + unknown_name(name, names));
+  return require_entry<ConfigError>(task_table(), name, "task");
 }
 
 Loss with_auxiliary(const at::Tensor& main, const nn::Pass& pass) {
