@@ -93,11 +93,11 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text.replace(place, from.size(), to);
 }
 
-// 120 kB of brackets ended the process: printing a value for its checksum recurses.
+// So many brackets ended the process: printing a value for its checksum recurses.
 TEST_F(CheckpointFolderTest, C6S1NestedStateFallsBack) {
   add(1);
   add(2);
-  const std::string brackets = std::string(60'000, '[') + std::string(60'000, ']');
+  const std::string brackets = std::string(200'000, '[') + std::string(200'000, ']');
   const std::string file = (folder_.path() / "step-2/state.json").string();
   for (const std::string& text :
        {brackets, "{\"checksum\": " + brackets + "}",

@@ -234,11 +234,12 @@ std::string damaged_header(std::string_view bytes, RandomStream& random) {
   if (bytes.size() < sizeof length) return damage_bytes(bytes, random);
   std::memcpy(&length, bytes.data(), sizeof length);
   length = std::min<uint64_t>(length, bytes.size() - sizeof length);
-  const std::string header = damage_json(bytes.substr(sizeof length, length), random);
+  const std::string header = damage_json(bytes.substr(sizeof length, length), random),
+                    data(bytes.substr(sizeof length + length));
   length = random.below(8) == 0 ? random.next() >> random.below(64) : header.size();
   std::string file(sizeof length, '\0');
   std::memcpy(file.data(), &length, sizeof length);
-  return file + header + std::string(bytes.substr(std::min(bytes.size(), 8 + header.size())));
+  return file + header + data;
 }
 
 }  // namespace

@@ -4,12 +4,13 @@
 // and a whole folder that is damaged as its input says. Damage gives the next older checkpoint or
 // an error of the promised type that names the file; never a crash, more than a second, or memory
 // beyond the bound of the fuzzer.
+#include <stdlib.h>
 #include <time.h>
 
-#include <cstring>
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <set>
+#include <map>
 #include <span>
 
 #include "elliptical/base/attack_score.h"
@@ -20,7 +21,6 @@
 #include "elliptical/base/lines.h"
 #include "elliptical/base/records.h"
 #include "elliptical/base/safetensors.h"
-#include "elliptical/base/sha256.h"
 #include "elliptical/report/attack_pictures.h"
 #include "elliptical/report/comparison.h"
 #include "elliptical/report/heat_maps.h"

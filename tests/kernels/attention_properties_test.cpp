@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "tests/kernels/composite.h"
+#include "tests/kernels/on_every_target.h"
 #include "tests/kernels/problem.h"
-#include "tests/kernels/targets.h"
 
 namespace elliptical::kernels::test {
 namespace {

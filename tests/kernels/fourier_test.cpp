@@ -14,7 +14,7 @@
 #include "elliptical/kernels/fourier_reference.h"
 #include "tests/kernels/differences.h"
 #include "tests/kernels/floats.h"
-#include "tests/kernels/targets.h"
+#include "tests/kernels/on_every_target.h"
 #include "tests/kernels/threads.h"
 
 namespace elliptical::kernels::test {

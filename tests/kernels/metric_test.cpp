@@ -99,7 +99,7 @@ TEST(Metric, KeepsItsDigitsOverLongSequences) {
   }
 }
 
-TEST(Metric, N1NoChangeGivesOnes) {
+TEST(Metric, NoChangeGivesOnes) {
   for (const MetricScaling scaling :
        {MetricScaling::kMax, MetricScaling::kMean, MetricScaling::kNone}) {
     Problem problem({1, 2, 5, 6}, {}, 1);

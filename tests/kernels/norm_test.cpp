@@ -11,7 +11,7 @@
 #include "tests/kernels/differences.h"
 #include "tests/kernels/floats.h"
 #include "tests/kernels/layer_sizes.h"
-#include "tests/kernels/targets.h"
+#include "tests/kernels/on_every_target.h"
 #include "tests/kernels/threads.h"
 
 namespace elliptical::kernels::test {

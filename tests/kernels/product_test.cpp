@@ -11,7 +11,7 @@
 #include <limits>
 
 #include "tests/kernels/floats.h"
-#include "tests/kernels/targets.h"
+#include "tests/kernels/on_every_target.h"
 #include "tests/kernels/threads.h"
 
 namespace elliptical::kernels::test {

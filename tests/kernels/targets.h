@@ -3,8 +3,6 @@
 // Which SIMD targets a test goes through, and a guard that forces one of them.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <string>
 #include <vector>
 
@@ -24,16 +22,5 @@ class ForcedTarget {
  private:
   std::string previous_;
 };
-
-/// Runs `check` on each of them; the first that fails is the last.
-template <class Check>
-void on_every_target(const Check& check) {
-  for (const std::string& target : targets_under_test()) {
-    SCOPED_TRACE(target);
-    const ForcedTarget forced(target);
-    check();
-    if (::testing::Test::HasFailure()) return;
-  }
-}
 
 }  // namespace elliptical::kernels::test

@@ -10,7 +10,7 @@
 
 #include "elliptical/kernels/simd_impl.h"
 #include "tests/kernels/floats.h"
-#include "tests/kernels/targets.h"
+#include "tests/kernels/on_every_target.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tests/kernels/vectors_test.cpp"

@@ -142,7 +142,7 @@ TEST_F(CheckpointTest, C6EveryKindOfDamageFallsBackToTheOlderOne) {
       {"must be JSON, is not (offset 1)", [&] { overwrite(file(2, "state.json"), ""); }},
       {"must nest at most 8 deep",
        [&] {
-         const std::string open(60'000, '['), close(60'000, ']');
+         const std::string open(200'000, '['), close(200'000, ']');
          overwrite(file(2, "state.json"), "{\"x\":" + open + close + "}");
        }},
       {"must be a JSON object", [&] { overwrite(file(2, "state.json"), "[1, 2]"); }},
