@@ -35,7 +35,7 @@ struct Measurement {
   size_t place = 0;           ///< among the records of the run, where it was first recorded
   std::vector<Block> blocks;  ///< all of the data, or none
   int64_t num_classes = 0;    ///< of the pictures; 0: unknown
-  /// Why a robust accuracy may be too high (base/attack_flags.h).
+  /// Why a robust accuracy may be too high (measure/attack_flags.h).
   std::vector<std::string> doubts = {};
 };
 
