@@ -27,7 +27,7 @@ def room(*includes: str, torch: bool = True, highway: bool = False) -> Room:
 
 
 EVERY_ROOM = (
-    "base kernels ops nn models data store tasks run attack analysis report cli".split()
+    "base kernels ops nn models data store measure tasks run attack analysis report cli".split()
 )
 ALL_BUT_REPORT_AND_CLI = [r for r in EVERY_ROOM if r not in ("report", "cli")]
 
@@ -40,10 +40,11 @@ ROOMS = {
     "data": room("base"),
     "attack": room("base"),
     "models": room("nn", "base"),
-    "report": room("base", torch=False),
+    "measure": room("base", torch=False),
+    "report": room("measure", "base", torch=False),
     "analysis": room("nn", "ops", "base"),
     "store": room("base"),
-    "tasks": room("models", "nn", "data", "store", "base"),
+    "tasks": room("models", "nn", "data", "store", "measure", "base"),
     "run": room(*ALL_BUT_REPORT_AND_CLI),
     "cli": room(*EVERY_ROOM, "bench"),
     "bench": room("models", "attack", "nn", "ops", "kernels", "base"),

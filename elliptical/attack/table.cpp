@@ -9,16 +9,10 @@
 #include "elliptical/attack/pgd.h"
 #include "elliptical/attack/spsa.h"
 #include "elliptical/attack/square.h"
+#include "elliptical/base/name_table.h"
 
 namespace elliptical::attack {
-namespace {
-
-template <class T>
-std::unique_ptr<Options> make_options() {
-  return std::make_unique<T>();
-}
-
-}  // namespace
+namespace {}  // namespace
 
 const std::vector<AttackEntry>& attack_table() {
   static const std::vector<AttackEntry> table{
@@ -63,21 +57,14 @@ const std::vector<AttackEntry>& attack_table() {
 }
 
 const std::vector<OptionsEntry>& attack_choices() {
-  static const std::vector<OptionsEntry> choices = [] {
-    std::vector<OptionsEntry> list;
-    for (const AttackEntry& entry : attack_table()) {
-      list.push_back({entry.name, entry.description, entry.make_options});
-    }
-    return list;
-  }();
+  static const std::vector<OptionsEntry> choices = choices_of(attack_table());
   return choices;
 }
 
 std::unique_ptr<Attack> make_attack(const ChosenOptions& chosen) {
-  for (const AttackEntry& entry : attack_table()) {
-    if (entry.name == chosen.name()) return entry.make(chosen.get<Options>());
-  }
-  TORCH_CHECK(false, "attack: none is called \"", chosen.name(), "\"");
+  const AttackEntry* entry = find_entry(attack_table(), chosen.name());
+  TORCH_CHECK(entry != nullptr, "attack: none is called \"", chosen.name(), "\"");
+  return entry->make(chosen.get<Options>());
 }
 
 }  // namespace elliptical::attack

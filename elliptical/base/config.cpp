@@ -320,10 +320,8 @@ std::string assign_text(const Field& field, const std::string& text) {
   }
   if (std::holds_alternative<std::vector<std::string>*>(field.place) && !text.starts_with('[')) {
     toml::array parts;
-    for (size_t start = 0; start <= text.size() && !text.empty();) {
-      const size_t end = std::min(text.find(',', start), text.size());
-      parts.push_back(text.substr(start, end - start));
-      start = end + 1;
+    if (!text.empty()) {
+      for (const std::string& part : split(text)) parts.push_back(part);
     }
     return assign(field, parts);
   }

@@ -18,6 +18,9 @@ const std::string* nearest_name(std::string_view name, const std::vector<std::st
 /// `unknown "elipse", did you mean "ellipse"?`; without a near name it lists them all.
 std::string unknown_name(std::string_view name, const std::vector<std::string>& known);
 
+/// The parts between commas, empty ones too: of "a,,b" three, of "" one.
+std::vector<std::string> split(const std::string& text, char separator = ',');
+
 /// "a, b, c"
 std::string join(const std::vector<std::string>& names);
 

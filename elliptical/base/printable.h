@@ -2,7 +2,8 @@
 //
 // Text of others on its way to a terminal. Names of files and classes, words of a text and names of
 // recipes may hold anything, also sequences that move the cursor, retitle the window or turn the
-// direction of a line; nothing of that kind may reach a terminal.
+// direction of a line; nothing of that kind may reach a terminal. Nor may it end a
+// word of a command that we advise.
 #pragma once
 
 #include <string>
@@ -17,5 +18,8 @@ enum class LineEnds { kEscape, kKeep };
 /// characters that separate lines or change the direction of writing, \n and \t for those two.
 /// Letters of all languages stay as they are.
 std::string printable(std::string_view text, LineEnds line_ends = LineEnds::kEscape);
+
+/// One word of a shell command, in single quotes where it needs them.
+std::string shell_word(std::string_view text);
 
 }  // namespace elliptical

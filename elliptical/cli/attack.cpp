@@ -6,12 +6,12 @@
 
 #include <iostream>
 
-#include "elliptical/base/attack_flags.h"
 #include "elliptical/base/errors.h"
 #include "elliptical/base/names.h"
 #include "elliptical/cli/progress_printer.h"
 #include "elliptical/cli/session.h"
-#include "elliptical/report/measurement.h"
+#include "elliptical/measure/attack_flags.h"
+#include "elliptical/measure/circumstances.h"
 #include "elliptical/run/attack_pictures.h"
 #include "elliptical/run/measure_run.h"
 
@@ -23,12 +23,13 @@ std::vector<std::string> flag_lines(const std::vector<Record>& records) {
   std::vector<std::string> lines;
   for (const Record& record : records) {
     if (record.metric != "robust_accuracy") continue;
-    const report::AttackKind attack = report::circumstances_of(record).attack;
-    const std::string name = attack.name + ", " + join(report::attack_details(attack));
-    for (const std::string& doubt : attack_doubts(record)) {
+    const measure::AttackKind attack = measure::attack_of(record);
+    const std::string name = attack.name + ", " + join(measure::attack_details(attack));
+    for (const std::string& doubt : measure::attack_doubts(record)) {
       lines.push_back(name + ": accuracy may be too high, " + doubt);
     }
-    for (const std::string& remark : attack_remarks(record)) lines.push_back(name + ": " + remark);
+    for (const std::string& remark : measure::attack_remarks(record))
+      lines.push_back(name + ": " + remark);
   }
   return lines;
 }

@@ -12,9 +12,9 @@
 #include "elliptical/cli/comparison.h"
 #include "elliptical/cli/comparison_printer.h"
 #include "elliptical/cli/comparison_state.h"
+#include "elliptical/cli/damage_arguments.h"
 #include "elliptical/cli/progress_printer.h"
 #include "elliptical/cli/session.h"
-#include "elliptical/report/escape.h"
 #include "elliptical/run/comparison_cost.h"
 #include "elliptical/run/comparison_runner.h"
 
@@ -26,39 +26,42 @@ namespace fs = std::filesystem;
 constexpr const char* kUsualSplit = "test";
 constexpr const char* kUsualEps = "1/255";
 
-/// Runs of pictures are measured on corrupted and attacked ones, runs of text on swapped words.
-void choose_damage(const CompareRequest& request, run::ComparisonWork& work) {
-  const std::string task = work.plan.front().options.task.name();
-  const int64_t num_pictures = request.num_pictures.value_or(0);
-  if (task == "classify_image") {
-    work.method.clear();
-    work.num_pictures = num_pictures;
-    if (request.attacks) {
-      work.attacks = run::make_attack_plan(
-          {.attacks = *request.attacks, .eps = request.eps.value_or(kUsualEps)});
-    }
-    work.corruption = request.corruption.value_or("gaussian_noise");
-    if (work.corruption == "none") {
-      work.corruption.clear();
-      return;
-    }
-    const int severity = request.severity.value_or(3);
-    work.strength = severity;
-    work.damage = {"corrupt=" + work.corruption, fmt::format("severity={}", severity)};
+/// Options that the task of the recipes does not know are refused.
+void check_task(const CompareRequest& request, const measure::TaskMeasures& measures) {
+  std::string advice;
+  if (const measure::Perturbation* usual = measures.usual_perturbation()) {
+    const measure::Parameter first = measure::parameters_of(*usual).front();
+    advice = fmt::format(" (a {} is damaged by: --{} {})", measures.data, first.flag, first.usual);
+  }
+  const bool has_pictures = request.num_pictures.value_or(0) > 0;
+  for (const auto& [option, is_refused] :
+       {std::pair("--attack", !measures.is_attacked && request.attacks.has_value()),
+        std::pair("--pictures", !measures.has_pictures && has_pictures)}) {
+    if (!is_refused) continue;
+    throw UsageError(
+        fmt::format("compare: {} needs recipes that classify pictures, these are of {}{}", option,
+                    measures.task, advice));
+  }
+}
+
+/// What is measured beside clean data: the first damage of the task that is not turned off, attacks.
+void choose_damage(const CompareRequest& request,
+                   const measure::TaskMeasures& measures,
+                   run::ComparisonWork& work) {
+  if (measures.methods.empty()) work.method.clear();
+  work.num_pictures = request.num_pictures.value_or(0);
+  if (request.attacks) {
+    work.attacks = run::make_attack_plan(
+        {.attacks = *request.attacks, .eps = request.eps.value_or(kUsualEps)});
+  }
+  for (const measure::Perturbation& perturbation : measures.perturbations) {
+    const DamageChoice choice = choice_of(perturbation, request.damage);
+    if (choice.is_off) continue;
+    work.perturbation = perturbation.name;
+    work.strength = choice.strength;
+    work.corruption = choice.kind;
+    work.damage = choice.assignments;
     return;
-  }
-  for (const auto& [option, is_given] : {std::pair("--attack", request.attacks.has_value()),
-                                         std::pair("--pictures", num_pictures > 0)}) {
-    if (!is_given) continue;
-    throw UsageError(fmt::format(
-        "compare: {} needs recipes that classify pictures, these are of {} (a text is damaged by: "
-        "--swap 0.025)",
-        option, task));
-  }
-  const double swap_rate = request.swap_rate.value_or(0.025);
-  if (swap_rate > 0) {
-    work.strength = swap_rate;
-    work.damage = {fmt::format("swap_rate={}", swap_rate)};
   }
 }
 
@@ -76,7 +79,10 @@ run::ComparisonWork make_work(const CompareRequest& request) {
                            .method = request.method.value_or("block"),
                            .num_jobs = request.num_jobs.value_or(1),
                            .num_threads = request.num_threads};
-  choose_damage(request, work);
+  const measure::TaskMeasures& measures =
+      *tasks::find_task(work.plan.front().options.task.name()).measures;
+  check_task(request, measures);
+  choose_damage(request, measures, work);
   work.num_tokens = run::num_sliding_tokens(work);
   return work;
 }
@@ -86,12 +92,10 @@ run::ComparisonWork make_work(const CompareRequest& request) {
 std::string given_options(const CompareRequest& request) {
   std::string text;
   const auto add = [&](const char* name, const auto& value) {
-    if (value) text += fmt::format(" --{} {}", name, report::shell_word(fmt::format("{}", *value)));
+    if (value) text += fmt::format(" --{} {}", name, shell_word(fmt::format("{}", *value)));
   };
   add("controls", request.controls);
-  add("swap", request.swap_rate);
-  add("corrupt", request.corruption);
-  add("severity", request.severity);
+  for (const auto& [flag, value] : given_damage(request.damage)) add(flag.c_str(), &value);
   add("attack", request.attacks);
   add("eps", request.eps);
   add("pictures", request.num_pictures);
@@ -107,12 +111,12 @@ std::string given_options(const CompareRequest& request) {
 
 /// Where things are and what can be done with them.
 void print_next(std::ostream& stream, const CompareRequest& request) {
-  const std::string folder = report::shell_word(request.folder.string());
+  const std::string folder = shell_word(request.folder.string());
   stream << fmt::format("\nThe runs are in {}. Try next:\n", printable(request.folder.string()));
   if (!request.recipes.empty()) {
     std::string recipes;
     for (const fs::path& recipe : request.recipes) {
-      recipes += " " + report::shell_word(recipe.string());
+      recipes += " " + shell_word(recipe.string());
     }
     const size_t num_seeds = run::parse_seeds(request.seeds).size();
     stream << fmt::format(
@@ -160,10 +164,9 @@ int compare(const CompareRequest& request) {
   }
   if (request.split) options.split = *request.split;
   if (request.method) options.method = *request.method;
-  if (request.swap_rate) options.strength = *request.swap_rate;
-  if (request.severity) options.strength = *request.severity;
+  if (const auto strength = given_strength(request.damage)) options.strength = strength;
   if (request.num_pictures) options.num_pictures = *request.num_pictures;
-  report::RunCollection found = report::read_runs({request.folder});
+  report::RunCollection found = report::read_runs({request.folder}, tasks::measure_table());
   report::Comparison comparison = report::compare_runs(found.runs, options);
   comparison.problems.insert(comparison.problems.begin(), found.problems.begin(),
                              found.problems.end());
@@ -193,12 +196,7 @@ int compare(const Arguments& words) {
   app.add_option("--controls", request.controls,
                  "all, none, or names with commas: matched constant, learned temperature, "
                  "isotropic, random fixed, mean scaling, null twin");
-  app.add_option("--swap", request.swap_rate, "rate of swapped words; 0: clean text only")
-      ->check(CLI::Range(0.0, 1.0));
-  app.add_option("--corrupt", request.corruption,
-                 "of pictures: names with commas, main, all, extra, or none: clean pictures only");
-  app.add_option("--severity", request.severity, "of corruptions; 0: all five")
-      ->check(CLI::Range(0, 5));
+  add_damage(app, request.damage);
   app.add_option("--attack", request.attacks,
                  "of pictures: names with commas (elliptical list attacks); none unless said");
   app.add_option("--eps", request.eps, "largest change of a pixel by an attack: 1/255,0.01")
@@ -206,10 +204,7 @@ int compare(const Arguments& words) {
   app.add_option("--pictures", request.num_pictures,
                  "corrupted and attacked ones: only so many, of all classes alike; 0: all")
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--method", request.method,
-                 "of text: block, sliding (the paper's, a pass of the model for each token) or "
-                 "stream")
-      ->check(one_of({"block", "sliding", "stream"}));
+  add_method(app, request.method);
   app.add_option("--split", request.split, "part of the data that is measured")
       ->check(one_of({"train", "valid", "test"}));
   app.add_option("--reference", request.reference, "method that others are compared with");

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,10 +22,11 @@ struct CompareRequest {
   run::RecipeRequest changes;                  ///< of every recipe
   std::filesystem::path folder;                ///< that the run folders are in
   std::string seeds = "3", format = "table";
-  std::optional<std::string> controls, corruption, attacks, eps, method, split, reference;
-  std::optional<double> swap_rate;
+  std::optional<std::string> controls, attacks, eps, method, split, reference;
+  /// What is done to the data, by the flags that tasks declare: "corrupt" -> "none".
+  std::map<std::string, std::string> damage = {};
   std::optional<int64_t> num_pictures;
-  std::optional<int> severity, num_jobs;
+  std::optional<int> num_jobs;
   int num_threads = 0;  ///< 0: all cores
 };
 

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -33,13 +32,13 @@ const char* role_name(report::Role role) {
   return "";
 }
 
-const char* condition_name(report::Condition condition) {
+const char* condition_name(measure::Condition condition) {
   switch (condition) {
-    case report::Condition::kClean:
+    case measure::Condition::kClean:
       return "clean";
-    case report::Condition::kDamaged:
+    case measure::Condition::kDamaged:
       return "damaged";
-    case report::Condition::kAttacked:
+    case measure::Condition::kAttacked:
       return "attacked";
   }
   return "";
@@ -53,12 +52,12 @@ std::string seeds_text(const std::vector<int64_t>& seeds) {
 
 /// "-0.72 (-1.31 to -0.13) *"; "-" where there is nothing to say.
 std::string difference_text(const std::optional<Difference>& difference,
-                            const report::Quantity& quantity) {
+                            const measure::Measure& measure) {
   if (!difference || !difference->interval) return "-";
   const std::string text = fmt::format("{} ({} to {})", report::percent_text(difference->percent),
                                        report::percent_text(difference->interval->low),
                                        report::percent_text(difference->interval->high));
-  switch (report::verdict_of(*difference, quantity)) {
+  switch (report::verdict_of(*difference, measure)) {
     case report::Verdict::kOutside:
       return text + " *";
     case report::Verdict::kEqual:
@@ -70,11 +69,11 @@ std::string difference_text(const std::optional<Difference>& difference,
 }
 
 Table column_table(const Comparison& comparison, size_t c) {
-  const report::Quantity& quantity = *comparison.columns[c].quantity;
-  const std::string unit = quantity.unit, metric = quantity.metric;
+  const measure::Measure& measure = *comparison.columns[c].measure;
+  const std::string unit = measure.unit, value_unit = measure.value_unit;
   const bool has_differences = comparison.has_intervals();
-  Table table{
-      .columns = {comparison.columns[c].name, "seeds", metric + (quantity.is_ratio ? "" : " %")}};
+  Table table{.columns = {comparison.columns[c].name, "seeds",
+                          measure.name + (value_unit.empty() ? "" : " " + value_unit)}};
   if (has_differences) {
     table.columns.insert(table.columns.end(),
                          {"+- " + unit, unit + " against " + comparison.reference});
@@ -91,8 +90,8 @@ Table column_table(const Comparison& comparison, size_t c) {
     if (has_differences) {
       cells.push_back(cell.deviation_percent ? fmt::format("{:.2f}", *cell.deviation_percent)
                                              : "-");
-      cells.push_back(difference_text(cell.to_reference, quantity));
-      if (!comparison.matched.empty()) cells.push_back(difference_text(cell.to_matched, quantity));
+      cells.push_back(difference_text(cell.to_reference, measure));
+      if (!comparison.matched.empty()) cells.push_back(difference_text(cell.to_matched, measure));
     }
     if (c == 0) {
       cells.push_back(row.units_per_second ? fmt::format("{:.0f}", *row.units_per_second) : "-");
@@ -109,7 +108,7 @@ void print_lines(std::ostream& stream, const char* title, const std::vector<std:
 
 /// ", 500 of 10000 pictures, of 10 classes alike" of the columns of a condition; one that has
 /// another number says so.
-std::string pictures_text(const Comparison& comparison, report::Condition condition) {
+std::string pictures_text(const Comparison& comparison, measure::Condition condition) {
   for (const report::Column& column : comparison.columns) {
     if (column.condition != condition) continue;
     if (column.num_pictures == 0) return "";
@@ -125,29 +124,28 @@ std::string pictures_text(const Comparison& comparison, report::Condition condit
 
 /// What all tables share: metric, data, what was done to them.
 void print_head(std::ostream& stream, const Comparison& comparison) {
-  std::string metric = comparison.quantity.metric;
-  metric[0] = static_cast<char>(std::toupper(metric[0]));
-  const std::string reading = report::reading_text(comparison.reading);
-  stream << fmt::format("{} on {} ({}){}; {} is better", metric, comparison.data, comparison.split,
-                        reading.empty() ? "" : " " + reading,
-                        comparison.quantity.higher_is_better ? "higher" : "lower");
+  const measure::Measure& measure = comparison.measures->main();
+  const std::string reading = measure::reading_text(comparison.reading);
+  stream << fmt::format("{} on {} ({}){}; {} is better", measure.title(), comparison.data,
+                        comparison.split, reading.empty() ? "" : " " + reading,
+                        measure.higher_is_better ? "higher" : "lower");
   bool is_attacked = false;
   for (const report::Column& column : comparison.columns) {
-    is_attacked |= column.condition == report::Condition::kAttacked;
-    if (column.quantity->higher_is_better == comparison.quantity.higher_is_better) continue;
+    is_attacked |= column.condition == measure::Condition::kAttacked;
+    if (column.measure->higher_is_better == measure.higher_is_better) continue;
     stream << fmt::format(", of {} {}", column.name,
-                          column.quantity->higher_is_better ? "higher" : "lower");
+                          column.measure->higher_is_better ? "higher" : "lower");
   }
   stream << ".";
-  if (!comparison.corruption.empty()) {
-    stream << fmt::format(" Corrupted: {}, {}{}.", comparison.corruption,
-                          comparison.strength > 0 ? fmt::format("severity {}", comparison.strength)
-                                                  : "all severities",
-                          pictures_text(comparison, report::Condition::kDamaged));
-  } else if (comparison.strength > 0) {
-    stream << fmt::format(" Swapped: {:.3g} % of the words.", 100 * comparison.strength);
+  const auto is_damaged = [](const report::Column& column) {
+    return column.condition == measure::Condition::kDamaged;
+  };
+  if (std::any_of(comparison.columns.begin(), comparison.columns.end(), is_damaged)) {
+    stream << fmt::format(
+        " {}{}.", comparison.perturbation->words(comparison.corruption, comparison.strength),
+        pictures_text(comparison, measure::Condition::kDamaged));
   }
-  const std::string attacked = pictures_text(comparison, report::Condition::kAttacked);
+  const std::string attacked = pictures_text(comparison, measure::Condition::kAttacked);
   if (is_attacked && !attacked.empty()) stream << " Attacked: " << attacked.substr(2) << ".";
   if (!comparison.has_intervals()) {
     stream << "\n";
@@ -155,13 +153,13 @@ void print_head(std::ostream& stream, const Comparison& comparison) {
   }
   std::vector<std::string> margins;
   for (const report::Column& column : comparison.columns) {
-    const std::string text = fmt::format("{} {}", column.quantity->margin, column.quantity->unit);
+    const std::string text = fmt::format("{} {}", column.measure->margin, column.measure->unit);
     if (std::find(margins.begin(), margins.end(), text) == margins.end()) margins.push_back(text);
   }
   stream << fmt::format(
       "\nIn parentheses: 95 % intervals over seeds and {}; *: outside the noise; =: equal, less "
       "than {} can not matter.\n",
-      comparison.quantity.data, join(margins));
+      comparison.measures->data, join(margins));
 }
 
 void print_for_people(std::ostream& stream, const Comparison& comparison) {
@@ -175,13 +173,13 @@ void print_for_people(std::ostream& stream, const Comparison& comparison) {
   print_lines(stream, "Not as it should be", comparison.problems);
 }
 
-Json to_json(const std::optional<Difference>& difference, const report::Quantity& quantity) {
+Json to_json(const std::optional<Difference>& difference, const measure::Measure& measure) {
   if (!difference) return nullptr;
   Json json = {{"percent", difference->percent}, {"num_seeds", difference->num_seeds}};
   json["interval"] = difference->interval
                          ? Json{difference->interval->low, difference->interval->high}
                          : Json(nullptr);
-  const report::Verdict verdict = report::verdict_of(*difference, quantity);
+  const report::Verdict verdict = report::verdict_of(*difference, measure);
   json["outside_noise"] = verdict == report::Verdict::kOutside;
   json["verdict"] = to_string(verdict);
   return json;
@@ -194,30 +192,28 @@ Json or_null(const std::optional<T>& value) {
 
 Json to_json(const Comparison& comparison) {
   Json json = {{"task", comparison.task},           {"data", comparison.data},
-               {"split", comparison.split},         {"metric", comparison.quantity.metric},
+               {"split", comparison.split},         {"metric", comparison.measures->main().name},
                {"reference", comparison.reference}, {"matched", comparison.matched},
                {"smoke", comparison.is_smoke}};
-  if (const report::Reading& reading = comparison.reading; !reading.method.empty()) {
+  if (const measure::Reading& reading = comparison.reading; !reading.method.empty()) {
     json["method"] = reading.method;
     json["window"] = reading.window;
     if (reading.stride > 0) json["stride"] = reading.stride;
     if (reading.columns > 0) json["columns_of_text"] = reading.columns;
   }
-  if (comparison.quantity.is_ratio) {
-    json["swap_rate"] = comparison.strength;
-  } else {
-    json["corruption"] = comparison.corruption;
-    json["severity"] = comparison.strength;
+  if (const measure::Perturbation* damage = comparison.perturbation) {
+    if (damage->kind) json[damage->kind->label] = comparison.corruption;
+    json[damage->strength.label] = comparison.strength;
   }
   json["columns"] = Json::array();
   json["noise_percent"] = Json::object();
   for (const report::Column& column : comparison.columns) {
     json["columns"].push_back({{"name", column.name},
                                {"condition", condition_name(column.condition)},
-                               {"metric", column.quantity->metric},
-                               {"unit", column.quantity->unit},
-                               {"higher_is_better", column.quantity->higher_is_better},
-                               {"margin", column.quantity->margin},
+                               {"metric", column.measure->name},
+                               {"unit", column.measure->unit},
+                               {"higher_is_better", column.measure->higher_is_better},
+                               {"margin", column.measure->margin},
                                {"max_pictures", column.num_pictures}});
     json["noise_percent"][column.name] = or_null(column.noise_percent);
   }
@@ -236,8 +232,8 @@ Json to_json(const Comparison& comparison) {
           {"values", cell.values},
           {"mean", cell.mean},
           {"deviation_percent", or_null(cell.deviation_percent)},
-          {"to_reference", to_json(cell.to_reference, *comparison.columns[c].quantity)},
-          {"to_matched", to_json(cell.to_matched, *comparison.columns[c].quantity)}};
+          {"to_reference", to_json(cell.to_reference, *comparison.columns[c].measure)},
+          {"to_matched", to_json(cell.to_matched, *comparison.columns[c].measure)}};
     }
     json["methods"].push_back(std::move(method));
   }
@@ -248,7 +244,7 @@ Json to_json(const Comparison& comparison) {
 
 /// One row for each method and column of the comparison.
 Table flat_table(const Comparison& comparison) {
-  Table table{.columns = {"measure", "method", "role", "seeds", comparison.quantity.metric,
+  Table table{.columns = {"measure", "method", "role", "seeds", comparison.measures->main().name,
                           "deviation_percent", "to_reference", "to_reference_low",
                           "to_reference_high", "to_matched", "to_matched_low", "to_matched_high",
                           comparison.unit + "_per_second"}};

@@ -3,90 +3,28 @@
 
 #include <algorithm>
 
-#include "elliptical/report/measurement.h"
+#include "elliptical/measure/missing.h"
 #include "elliptical/run/run_folder.h"
 #include "elliptical/store/checkpoint.h"
 
 namespace elliptical::cli {
 namespace {
 
-bool is_of_training(const Record& record) { return report::label_text(record, "source") != "eval"; }
-
-/// The reading that is asked for: that of the validation while training, by another method.
-report::Reading wanted_reading(report::Reading reading, const std::string& method) {
-  if (method.empty() || reading.method == method) return reading;
-  reading.method = method;
-  if (method == "sliding") {
-    reading.columns = 0;
-    reading.stride = 1;
+/// What `compare` measures of each run, as records tell it.
+measure::WantedMeasurements wanted_of(const run::ComparisonWork& work) {
+  measure::WantedMeasurements wanted{
+      .split = work.split, .method = work.method, .num_pictures = work.num_pictures};
+  if (!work.damage.empty()) {
+    wanted.damage = measure::WantedDamage{work.perturbation, work.strength, work.corruption};
   }
-  return reading;
-}
-
-/// The measurements that are whole, of the split and of data read as they are to be.
-report::Measurements whole_measurements(const report::RunData& data,
-                                        int64_t step,
-                                        const std::string& split,
-                                        const report::Reading& reading) {
-  report::Measurements result = report::measurements_at(data, step);
-  std::erase_if(result, [&](const auto& entry) {
-    const auto& [circumstances, by_measure] = entry;
-    const bool is_asked = circumstances.split == split && circumstances.reading == reading;
-    return !is_asked || std::any_of(by_measure.begin(), by_measure.end(),
-                                    [](const auto& each) { return each.second.blocks.empty(); });
-  });
-  return result;
-}
-
-bool is_case(const report::AttackKind& attack, const run::AttackCase& each, int64_t seed) {
-  const report::AttackKind wanted{.name = each.attack.name(),
-                                  .eps = each.eps,
-                                  .profile = std::string(to_string(run::AttackProfile::kStrict)),
-                                  .metric_gradient = "through",
-                                  .seed = seed};
-  return attack == wanted;
-}
-
-/// Corrupted pictures as `compare` measures them: with the usual seed, not compressed after it.
-bool has_usual_damage(const report::Circumstances& circumstances) {
-  const Record usual{
-      .metric = "",
-      .value = 0,
-      .count = 0,
-      .labels = {{"perturbation", std::string("corruption")}, {"corruption_seed", int64_t{1}}}};
-  return circumstances.corruption.empty() ||
-         circumstances.damage == report::circumstances_of(usual).damage;
-}
-
-/// Takes out of `state` what is measured already. How many pictures there are says the clean
-/// evaluation, so that without it nothing is.
-void note_measured(const report::Measurements& measured,
-                   const run::ComparisonWork& work,
-                   run::RunState& state) {
-  int64_t num_all = 0;
-  for (const auto& [circumstances, by_measure] : measured) {
-    if (circumstances.condition != report::Condition::kClean || circumstances.num_pictures > 0) {
-      continue;
-    }
-    state.lacks_clean = false;
-    num_all = by_measure.begin()->second.count;
+  for (const run::AttackCase& each : work.attacks.cases) {
+    wanted.attacks.push_back({.name = each.attack.name(),
+                              .eps = each.eps,
+                              .profile = std::string(to_string(run::AttackProfile::kStrict)),
+                              .metric_gradient = "through",
+                              .seed = work.attacks.seed});
   }
-  if (state.lacks_clean) return;
-  const bool is_part = work.num_pictures > 0 && work.num_pictures < num_all;
-  for (const auto& [circumstances, by_measure] : measured) {
-    const report::Circumstances& is = circumstances;
-    if (is.condition == report::Condition::kDamaged && is.strength == work.strength &&
-        is.corruption == work.corruption && has_usual_damage(is) &&
-        is.num_pictures == (is_part ? work.num_pictures : 0)) {
-      state.lacks_damaged = false;
-    }
-    if (is.condition == report::Condition::kAttacked &&
-        is.num_pictures == (is_part ? work.num_pictures : num_all)) {
-      std::erase_if(state.attacks, [&](const run::AttackCase& each) {
-        return is_case(is.attack, each, work.attacks.seed);
-      });
-    }
-  }
+  return wanted;
 }
 
 }  // namespace
@@ -94,6 +32,7 @@ void note_measured(const report::Measurements& measured,
 run::RunState state_of(const run::PlannedRun& planned, const run::ComparisonWork& work) {
   run::RunState state{.lacks_damaged = !work.damage.empty(), .attacks = work.attacks.cases};
   const run::RunPaths paths{planned.folder};
+  const measure::TaskMeasures& measures = *tasks::find_task(planned.options.task.name()).measures;
   const int64_t last = planned.options.train.steps;
   const std::vector<int64_t> steps = checkpoint_steps(paths.checkpoints());
   if (steps.empty() || !std::filesystem::exists(paths.config())) return state;
@@ -102,19 +41,14 @@ run::RunState state_of(const run::PlannedRun& planned, const run::ComparisonWork
 
   // Damaged lines are told where the table is made; what they said is measured again.
   const auto leave_out = [](const std::string&) {};
-  const report::RunData data{.folder = paths.folder,
-                             .records = read_records(paths.records(), leave_out)};
-  const auto is_last = [&](const Record& record) {
-    return is_of_training(record) && report::label_text(record, "step") == std::to_string(last) &&
-           report::is_clean_measure(record);
-  };
-  const auto validation = std::find_if(data.records.begin(), data.records.end(), is_last);
-  state.is_trained = steps.back() == last && (last == 0 || validation != data.records.end());
-  state.metric_mean = run::measured_metric_mean(data.records, last);
-  if (validation == data.records.end()) return state;  // nothing is known about its data
-  const report::Reading reading =
-      wanted_reading(report::circumstances_of(*validation).reading, work.method);
-  note_measured(whole_measurements(data, last, work.split, reading), work, state);
+  const std::vector<Record> records = read_records(paths.records(), leave_out);
+  const measure::Missing missing = measure::missing_of(records, last, measures, wanted_of(work));
+  state.is_trained = steps.back() == last && (last == 0 || !missing.validation);
+  state.metric_mean = run::measured_metric_mean(records, last);
+  state.lacks_clean = missing.clean;
+  state.lacks_damaged = missing.damaged;
+  state.attacks.clear();
+  for (const size_t i : missing.attacks) state.attacks.push_back(work.attacks.cases[i]);
   return state;
 }
 

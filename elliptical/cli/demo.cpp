@@ -126,9 +126,9 @@ int demo(const Arguments& words) {
   std::cout << "\n";
   CompareRequest pictures{.folder = arguments.folder,
                           .controls = kPictureControls,
-                          .corruption = "none",
                           .attacks = kAttacks,
                           .eps = kEps,
+                          .damage = {{"corrupt", "none"}},
                           .num_pictures = arguments.changes.smoke ? 8 : 200};
   pictures.folder += "-pictures";
   std::vector<std::string> fewer_steps;

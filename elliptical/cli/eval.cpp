@@ -5,22 +5,12 @@
 
 #include <iostream>
 
+#include "elliptical/cli/damage_arguments.h"
 #include "elliptical/cli/progress_printer.h"
 #include "elliptical/cli/session.h"
 #include "elliptical/run/measure_run.h"
 
 namespace elliptical::cli {
-namespace {
-
-/// Options of an evaluation that have a flag of their own: `--split test` is `--set split=test`.
-struct Shorthand {
-  const char* flag;
-  const char* key;
-  const char* help;
-  std::string value;
-};
-
-}  // namespace
 
 int eval(const Arguments& arguments) {
   CLI::App app("Measures a run's newest checkpoint; the records join records.jsonl of the run.",
@@ -31,18 +21,11 @@ int eval(const Arguments& arguments) {
   int64_t step = -1;
   int threads = 0;
   std::optional<run::Weights> weights;
-  std::vector<Shorthand> shorthands = {
-      {"--split", "split", "part of the data: train, valid, test", ""},
-      {"--swap", "swap_rate", "rate of swapped words, 0.025 in the paper", ""},
-      {"--method", "method",
-       "of text: block, sliding (the paper's, a pass of the model for each token) or stream", ""},
-      {"--corrupt", "corrupt", "of pictures: corruptions with commas, main, extra or all", ""},
-      {"--severity", "severity", "of corruptions, 1 to 5; 0: all five", ""},
-  };
+  std::vector<Shorthand> shorthands = eval_shorthands();
   app.add_option("RUN", folder, "folder of a run")->required();
   for (Shorthand& shorthand : shorthands) {
     app.add_option(shorthand.flag, shorthand.value,
-                   std::string(shorthand.help) + " (--set " + shorthand.key + "=...)");
+                   shorthand.help + " (--set " + shorthand.key + "=...)");
   }
   app.add_option("--set", assignments, "a.b=c: sets an option of the evaluation; may be repeated")
       ->allow_extra_args(false);
@@ -56,7 +39,7 @@ int eval(const Arguments& arguments) {
   use_threads(threads);
   std::vector<std::string> all;
   for (const Shorthand& shorthand : shorthands) {
-    if (!shorthand.value.empty()) all.push_back(shorthand.key + ("=" + shorthand.value));
+    if (!shorthand.value.empty()) all.push_back(shorthand.key + "=" + shorthand.value);
   }
   all.insert(all.end(), assignments.begin(), assignments.end());
 

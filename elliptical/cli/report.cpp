@@ -10,8 +10,9 @@
 
 #include "elliptical/base/errors.h"
 #include "elliptical/base/files.h"
+#include "elliptical/base/printable.h"
 #include "elliptical/cli/arguments.h"
-#include "elliptical/report/escape.h"
+#include "elliptical/tasks/task.h"
 
 namespace elliptical::cli {
 namespace {
@@ -47,9 +48,9 @@ void check_worth_writing(const elliptical::report::RunCollection& collection,
 void write_report(ReportRequest request) {
   request.page.version = ELLIPTICAL_VERSION;
   for (const std::string& word : request.words) {
-    request.page.command += " " + elliptical::report::shell_word(word);
+    request.page.command += " " + shell_word(word);
   }
-  const auto collection = elliptical::report::read_runs(request.folders);
+  const auto collection = elliptical::report::read_runs(request.folders, tasks::measure_table());
   check_worth_writing(collection, request.output);
   for (const std::string& line : collection.folders_without_runs) std::cerr << line << "\n";
   const auto comparison = elliptical::report::compare_runs(collection.runs, request.comparison);

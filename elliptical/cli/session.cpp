@@ -9,8 +9,9 @@
 #include <set>
 
 #include "elliptical/cli/table.h"
+#include "elliptical/measure/circumstances.h"
+#include "elliptical/measure/labels.h"
 #include "elliptical/report/comparison.h"
-#include "elliptical/report/measurement.h"
 #include "elliptical/run/measure_run.h"
 
 namespace elliptical::cli {
@@ -48,19 +49,16 @@ void add_step(CLI::App& app, int64_t& step) {
 
 namespace {
 
-std::string label_text(const LabelValue& value) {
-  if (const auto* text = std::get_if<std::string>(&value)) return *text;
-  if (const auto* whole = std::get_if<int64_t>(&value)) return std::to_string(*whole);
-  if (const auto* number = std::get_if<double>(&value)) return fmt::format("{:.6g}", *number);
-  return std::get<bool>(value) ? "true" : "false";
-}
+/// Of labels that are numbers; everything else of a record has all of them.
+constexpr int kDigits = 6;
 
 /// One row a record. For people, parts and labels that are the same in all rows are left out.
 Table records_table(std::vector<Record> records, bool all_labels) {
   if (!all_labels) std::erase_if(records, run::is_part);
   std::map<std::string, std::set<std::string>> values;
   for (const Record& record : records) {
-    for (const auto& [name, value] : record.labels) values[name].insert(label_text(value));
+    for (const auto& [name, value] : record.labels)
+      values[name].insert(measure::label_text(value, kDigits));
   }
   Table table{.columns = {"metric", "value", "count"}};
   std::vector<std::string> shown;
@@ -74,7 +72,8 @@ Table records_table(std::vector<Record> records, bool all_labels) {
         std::to_string(record.count)};
     for (const std::string& name : shown) {
       const auto label = record.labels.find(name);
-      row.push_back(label == record.labels.end() ? "" : label_text(label->second));
+      row.push_back(label == record.labels.end() ? ""
+                                                 : measure::label_text(label->second, kDigits));
     }
     table.rows.push_back(std::move(row));
   }
@@ -85,9 +84,11 @@ Table records_table(std::vector<Record> records, bool all_labels) {
 /// its method says little.
 std::string records_heading(const std::vector<Record>& records) {
   if (records.empty()) return "";
-  const report::Circumstances of = report::circumstances_of(records.front());
-  const std::string reading = report::reading_text(of.reading);
-  return reading.empty() ? "" : fmt::format("{} ({}), {}:", of.reading.data, of.split, reading);
+  const measure::Reading reading = measure::reading_of(records.front());
+  const std::string text = measure::reading_text(reading);
+  if (text.empty()) return "";
+  return fmt::format("{} ({}), {}:", reading.data, measure::label_text(records.front(), "split"),
+                     text);
 }
 
 }  // namespace

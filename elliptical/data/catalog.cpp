@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "elliptical/base/errors.h"
-#include "elliptical/base/names.h"
+#include "elliptical/base/name_table.h"
 #include "elliptical/base/sha256.h"
 #include "elliptical/data/catalog_checks_impl.h"
 #include "elliptical/data/xz.h"
@@ -172,12 +172,7 @@ const std::vector<DataSet>& catalog() {
 }
 
 const DataSet& find_data_set(const std::string& name) {
-  std::vector<std::string> names;
-  for (const DataSet& set : catalog()) {
-    if (set.name == name) return set;
-    names.emplace_back(set.name);
-  }
-  throw ConfigError("data: " + unknown_name(name, names));
+  return require_entry<ConfigError>(catalog(), name, "data");
 }
 
 std::vector<fs::path> folder_places(const std::string& folder) {

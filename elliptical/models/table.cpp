@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <torch/torch.h>
 
+#include "elliptical/base/name_table.h"
 #include "elliptical/models/fan.h"
 #include "elliptical/models/image_model.h"
 #include "elliptical/models/rvt.h"
@@ -8,11 +9,6 @@
 
 namespace elliptical::models {
 namespace {
-
-template <class T>
-std::unique_ptr<Options> make_options() {
-  return std::make_unique<T>();
-}
 
 template <class Model, class ModelOptions>
 std::shared_ptr<ImageModel> make(const Options& options, int64_t num_classes) {
@@ -40,21 +36,14 @@ const std::vector<ImageModelEntry>& image_model_table() {
 }
 
 const std::vector<OptionsEntry>& image_model_choices() {
-  static const std::vector<OptionsEntry> choices = [] {
-    std::vector<OptionsEntry> list;
-    for (const ImageModelEntry& entry : image_model_table()) {
-      list.push_back({entry.name, entry.description, entry.make_options});
-    }
-    return list;
-  }();
+  static const std::vector<OptionsEntry> choices = choices_of(image_model_table());
   return choices;
 }
 
 std::shared_ptr<ImageModel> make_image_model(const ChosenOptions& chosen, int64_t num_classes) {
-  for (const ImageModelEntry& entry : image_model_table()) {
-    if (entry.name == chosen.name()) return entry.make(chosen.get<Options>(), num_classes);
-  }
-  TORCH_CHECK(false, "models: no model is called \"", chosen.name(), "\"");
+  const ImageModelEntry* entry = find_entry(image_model_table(), chosen.name());
+  TORCH_CHECK(entry != nullptr, "models: no model is called \"", chosen.name(), "\"");
+  return entry->make(chosen.get<Options>(), num_classes);
 }
 
 }  // namespace elliptical::models

@@ -11,40 +11,27 @@ namespace {
 using nlohmann::json;
 
 /// Colour and shape in one word; docs/report.md explains them.
-std::string verdict(const Quantity& quantity, const Difference& difference) {
-  const Verdict verdict = verdict_of(difference, quantity);
+std::string verdict(const measure::Measure& measure, const Difference& difference) {
+  const Verdict verdict = verdict_of(difference, measure);
   if (verdict == Verdict::kWithin) return "inside the noise";
   if (verdict != Verdict::kOutside) return to_string(verdict);
-  return quantity.is_gain(difference.percent) ? "better" : "worse";
+  return measure.is_gain(difference.percent) ? "better" : "worse";
 }
 
 /// Ends of the bar of one standard deviation over seeds; where differences are ratios it is a
 /// factor.
-json low_bar(const Quantity& quantity, const Cell& cell) {
+json low_bar(const measure::Measure& measure, const Cell& cell) {
   if (!cell.deviation_percent) return nullptr;
-  return chart_number(quantity.is_ratio ? cell.mean / (1 + *cell.deviation_percent / 100)
-                                        : cell.mean - *cell.deviation_percent);
+  return chart_number(measure.is_ratio ? cell.mean / (1 + *cell.deviation_percent / 100)
+                                       : cell.mean - *cell.deviation_percent);
 }
-json high_bar(const Quantity& quantity, const Cell& cell) {
+json high_bar(const measure::Measure& measure, const Cell& cell) {
   if (!cell.deviation_percent) return nullptr;
-  return chart_number(quantity.is_ratio ? cell.mean * (1 + *cell.deviation_percent / 100)
-                                        : cell.mean + *cell.deviation_percent);
+  return chart_number(measure.is_ratio ? cell.mean * (1 + *cell.deviation_percent / 100)
+                                       : cell.mean + *cell.deviation_percent);
 }
 
 }  // namespace
-
-int64_t label(const Record& record, const std::string& name, int64_t otherwise) {
-  const auto found = record.labels.find(name);
-  const auto* value = found == record.labels.end() ? nullptr : std::get_if<int64_t>(&found->second);
-  return value ? *value : otherwise;
-}
-
-std::string label(const Record& record, const std::string& name, const char* otherwise) {
-  const auto found = record.labels.find(name);
-  const auto* value =
-      found == record.labels.end() ? nullptr : std::get_if<std::string>(&found->second);
-  return value ? *value : otherwise;
-}
 
 std::vector<std::string> drawn_methods(const Comparison& comparison,
                                        const std::vector<RunData>& runs) {
@@ -90,35 +77,30 @@ void add_comparison_data(const Comparison& comparison,
   DataTable pairs({"method", "seed", "clean", "damaged"});
   DataTable pair_means(
       {"method", "clean", "clean_low", "clean_high", "damaged", "damaged_low", "damaged_high"});
-  const auto place_of = [&](const char* measure) {
-    const auto& all = comparison.columns;
-    const auto is_it = [&](const Column& column) { return column.name == measure; };
-    return static_cast<size_t>(std::find_if(all.begin(), all.end(), is_it) - all.begin());
-  };
-  const size_t clean_place = place_of("clean"),
-               damaged_place = place_of(comparison.quantity.damaged);
+  const size_t clean_place = comparison.main_column(measure::Condition::kClean),
+               damaged_place = comparison.main_column(measure::Condition::kDamaged);
   for (const MethodRow& row : comparison.rows) {
     if (std::find(methods.begin(), methods.end(), row.name) == methods.end()) continue;
     if (row.units_per_second) speeds.add({row.name, chart_number(*row.units_per_second)});
     for (size_t m = 0; m < row.cells.size(); ++m) {
       if (!row.cells[m]) continue;
       const Cell& cell = *row.cells[m];
-      const std::string& measure = comparison.columns[m].name;
-      const Quantity& quantity = *comparison.columns[m].quantity;
+      const std::string& name = comparison.columns[m].name;
+      const measure::Measure& measure = *comparison.columns[m].measure;
       for (size_t s = 0; s < cell.values.size() && cell.values.size() <= kMaxLines; ++s) {
-        perplexities.add({row.name, measure, s < row.seeds.size() ? json(row.seeds[s]) : json(),
+        perplexities.add({row.name, name, s < row.seeds.size() ? json(row.seeds[s]) : json(),
                           chart_number(cell.values[s])});
       }
-      means.add({row.name, measure, chart_number(cell.mean), low_bar(quantity, cell),
-                 high_bar(quantity, cell)});
+      means.add({row.name, name, chart_number(cell.mean), low_bar(measure, cell),
+                 high_bar(measure, cell)});
       const auto add = [&](const std::optional<Difference>& difference,
                            const std::string& against) {
         if (!difference) return;
         const auto& interval = difference->interval;
-        differences.add({row.name, measure, against, chart_number(difference->percent),
+        differences.add({row.name, name, against, chart_number(difference->percent),
                          interval ? chart_number(interval->low) : json(),
                          interval ? chart_number(interval->high) : json(),
-                         verdict(quantity, *difference), difference->num_seeds});
+                         verdict(measure, *difference), difference->num_seeds});
       };
       add(cell.to_reference, comparison.reference);
       add(cell.to_matched, comparison.matched);
@@ -126,10 +108,10 @@ void add_comparison_data(const Comparison& comparison,
     if (std::max(clean_place, damaged_place) >= row.cells.size()) continue;
     const std::optional<Cell>&clean = row.cells[clean_place], &damaged = row.cells[damaged_place];
     if (!clean || !damaged) continue;
-    const Quantity& quantity = comparison.quantity;
-    pair_means.add({row.name, chart_number(clean->mean), low_bar(quantity, *clean),
-                    high_bar(quantity, *clean), chart_number(damaged->mean),
-                    low_bar(quantity, *damaged), high_bar(quantity, *damaged)});
+    const measure::Measure& measure = comparison.measures->main();
+    pair_means.add({row.name, chart_number(clean->mean), low_bar(measure, *clean),
+                    high_bar(measure, *clean), chart_number(damaged->mean),
+                    low_bar(measure, *damaged), high_bar(measure, *damaged)});
     const size_t num_seeds = std::min(clean->values.size(), damaged->values.size());
     for (size_t s = 0; s < num_seeds && num_seeds <= kMaxLines; ++s) {
       pairs.add({row.name, s < row.seeds.size() ? json(row.seeds[s]) : json(),

@@ -53,8 +53,4 @@ void add_metric_data(const std::vector<RunData>& runs,
                      const std::vector<size_t>& chosen,
                      ChartData& data);
 
-/// Labels of records, with a value when there is none.
-int64_t label(const Record& record, const std::string& name, int64_t otherwise);
-std::string label(const Record& record, const std::string& name, const char* otherwise = "");
-
 }  // namespace elliptical::report

@@ -18,13 +18,13 @@ json method_axis(const std::vector<std::string>& methods) {
   return y;
 }
 
-bool has_measure(const DataTable& table, const std::string& measure) {
-  return !table.rows_where("measure", measure).empty();
+bool has_measure(const DataTable& table, const std::string& name) {
+  return !table.rows_where("measure", name).empty();
 }
 
 /// Points with intervals around a line at zero. Inside or outside of the noise is told by colour
 /// and shape; triangles point away from zero.
-json difference_spec(const Quantity& quantity, const std::vector<std::string>& methods) {
+json difference_spec(const measure::Measure& measure, const std::vector<std::string>& methods) {
   json spec = json::parse(R"json({
     "width": "container", "height": {"step": 26},
     "layer": [
@@ -46,7 +46,7 @@ json difference_spec(const Quantity& quantity, const std::vector<std::string>& m
                       {"var(--better)", "var(--noise)", "var(--worse)", "var(--noise)",
                        "var(--noise)", "var(--noise)"}}};
   json shape = {{"field", "verdict"}, {"type", "nominal"}, {"legend", nullptr}};
-  const bool higher = quantity.higher_is_better;
+  const bool higher = measure.higher_is_better;
   shape["scale"] = {{"domain", verdicts},
                     {"range",
                      {higher ? "triangle-right" : "triangle-left", "circle",
@@ -58,7 +58,7 @@ json difference_spec(const Quantity& quantity, const std::vector<std::string>& m
   }
   spec["layer"][2]["encoding"]["shape"] = shape;
   spec["layer"][2]["encoding"]["x"]["title"] =
-      std::string("difference of ") + quantity.metric + ", " + quantity.unit;
+      std::string("difference of ") + measure.name + ", " + measure.unit;
   return spec;
 }
 
@@ -70,23 +70,23 @@ void add_differences(std::vector<Chart>& charts,
                      const DataTable& table) {
   if (against.empty() || !comparison.has_intervals()) return;
   for (size_t m = 0; m < comparison.columns.size(); ++m) {
-    const std::string& measure = comparison.columns[m].name;
-    const auto rows = table.rows_where("measure", measure);
+    const std::string& name = comparison.columns[m].name;
+    const auto rows = table.rows_where("measure", name);
     if (std::none_of(rows.begin(), rows.end(),
                      [&](size_t row) { return table.at(row, "against") == against; })) {
       continue;
     }
     charts.push_back({.id = prefix + "-" + std::to_string(m),
-                      .title = measure,
+                      .title = name,
                       .text = "",
                       .tables = {"differences"},
-                      .spec = difference_spec(*comparison.columns[m].quantity, methods),
-                      .where = {{"measure", measure}, {"against", against}}});
+                      .spec = difference_spec(*comparison.columns[m].measure, methods),
+                      .where = {{"measure", name}, {"against", against}}});
   }
 }
 
 /// Every seed, the mean and one standard deviation.
-json value_spec(const Quantity& quantity, const std::vector<std::string>& methods) {
+json value_spec(const measure::Measure& measure, const std::vector<std::string>& methods) {
   json spec = json::parse(R"json({
     "width": "container", "height": {"step": 26},
     "layer": [
@@ -99,7 +99,7 @@ json value_spec(const Quantity& quantity, const std::vector<std::string>& method
     encoding["y"] = method_axis(methods);
     encoding["color"] = method_colour(methods, nullptr);
     if (!encoding.contains("x")) {
-      encoding["x"] = {{"field", "value"}, {"type", "quantitative"}, {"title", quantity.metric}};
+      encoding["x"] = {{"field", "value"}, {"type", "quantitative"}, {"title", measure.name}};
       encoding["tooltip"] = json::array({{{"field", "method"}}, {{"field", "value"}}});
     }
     encoding["x"]["scale"] = {{"zero", false}, {"nice", true}};
@@ -107,7 +107,7 @@ json value_spec(const Quantity& quantity, const std::vector<std::string>& method
   return spec;
 }
 
-json pair_spec(const Quantity& quantity,
+json pair_spec(const Comparison& comparison,
                const std::vector<std::string>& methods,
                const DataTable& means) {
   json spec = json::parse(R"json({
@@ -128,9 +128,9 @@ json pair_spec(const Quantity& quantity,
                     "y": {"field": "damaged", "type": "quantitative"},
                     "tooltip": [{"field": "method"}, {"field": "clean"}, {"field": "damaged"}]}}]})json");
   json& axes = spec["layer"][3]["encoding"];
-  const std::string metric = quantity.metric, data = quantity.data;
-  axes["x"]["title"] = metric + ", clean " + data;
-  axes["y"]["title"] = metric + ", " + quantity.damaged + " " + data;
+  const std::string name = comparison.measures->main().name, data = comparison.measures->data;
+  axes["x"]["title"] = name + ", clean " + data;
+  axes["y"]["title"] = name + ", " + comparison.perturbation->damaged + " " + data;
   for (json& layer : spec["layer"]) {
     layer["encoding"]["color"] = method_colour(methods, &means);
     for (const char* axis : {"x", "y"}) {
@@ -210,28 +210,30 @@ ChartGroups make_charts(const Comparison& comparison,
                   differences);
 
   const bool has_pairs = !data.at("pair_means").empty();
+  const size_t clean_place = comparison.main_column(measure::Condition::kClean),
+               damaged_place = comparison.main_column(measure::Condition::kDamaged);
   if (has_pairs) {
     groups.perplexities.push_back(
         {.id = "pairs",
-         .title = std::string("Clean against ") + comparison.quantity.damaged,
-         .text = std::string(comparison.quantity.higher_is_better ? "Upper right" : "Lower left") +
+         .title = std::string("Clean against ") + comparison.perturbation->damaged,
+         .text = std::string(comparison.measures->main().higher_is_better ? "Upper right"
+                                                                          : "Lower left") +
                  " is better. Small points: seeds; bars: one standard deviation over seeds.",
          .tables = {"pair_means", "pairs"},
-         .spec = pair_spec(comparison.quantity, methods, data.at("pair_means"))});
+         .spec = pair_spec(comparison, methods, data.at("pair_means"))});
   }
   for (size_t m = 0; m < comparison.columns.size(); ++m) {
     const Column& column = comparison.columns[m];
-    const std::string& measure = column.name;
-    if (has_pairs && (measure == "clean" || measure == comparison.quantity.damaged)) continue;
-    // Attacks and corruption errors are drawn in sections of their own.
-    if (column.condition == Condition::kAttacked || column.quantity == &kCorruptionError) continue;
-    if (!has_measure(data.at("means"), measure)) continue;
+    const std::string& name = column.name;
+    if (has_pairs && (m == clean_place || m == damaged_place)) continue;
+    if (column.has_own_section) continue;
+    if (!has_measure(data.at("means"), name)) continue;
     groups.perplexities.push_back({.id = "value-" + std::to_string(m),
-                                   .title = measure,
+                                   .title = name,
                                    .text = "Ticks: seeds; bars: one standard deviation over seeds.",
                                    .tables = {"means", "perplexities"},
-                                   .spec = value_spec(*column.quantity, methods),
-                                   .where = {{"measure", measure}}});
+                                   .spec = value_spec(*column.measure, methods),
+                                   .where = {{"measure", name}}});
   }
   if (const DataTable& losses = data.at("losses"); !losses.empty()) {
     bool has_bands = false;
@@ -252,8 +254,8 @@ ChartGroups make_charts(const Comparison& comparison,
          .tables = {"speeds"},
          .spec = speed_spec(comparison.unit, methods)});
   }
-  groups.attacks = attack_charts(methods, data);
-  groups.corruptions = corruption_charts(methods, data);
+  groups.attacks = attack_charts(methods, *comparison.measures, data);
+  groups.corruptions = corruption_charts(methods, *comparison.measures, data);
   groups.metric = metric_charts(methods, data);
   if (has_snapshots) groups.snapshots = snapshot_charts();
   return groups;

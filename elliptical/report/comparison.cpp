@@ -7,23 +7,12 @@
 
 #include "elliptical/base/controls.h"
 #include "elliptical/base/names.h"
+#include "elliptical/measure/labels.h"
 #include "elliptical/report/comparison_columns_impl.h"
 #include "elliptical/report/run_selection.h"
 
 namespace elliptical::report {
 namespace {
-
-/// What is averaged and subtracted: logarithms of ratios, or the values themselves.
-double level(const Quantity& quantity, double value) {
-  return quantity.is_ratio ? std::log(value) : value;
-}
-double from_level(const Quantity& quantity, double level) {
-  return quantity.is_ratio ? std::exp(level) : level;
-}
-/// A difference of levels, in percent or points.
-double percent(const Quantity& quantity, double difference) {
-  return quantity.is_ratio ? 100 * std::expm1(difference) : difference;
-}
 
 /// Ends the labels of log.jsonl that tell speeds: "tokens_per_second".
 constexpr std::string_view kPerSecond = "_per_second";
@@ -31,15 +20,21 @@ constexpr std::string_view kPerSecond = "_per_second";
 /// Runs of one name, by seed.
 using Method = std::map<int64_t, MeasuredRun>;
 
+/// Measurements of two runs of one seed.
+using Pair = std::pair<const measure::Measurement*, const measure::Measurement*>;
+
 class Comparer {
  public:
   Comparer(const std::vector<RunData>& runs, const ComparisonOptions& options) : options_(options) {
     RunSelection selection = select_runs(runs, options.reference);
     result_.task = selection.task;
     result_.data = selection.data;
+    if (!selection.runs.empty()) result_.measures = selection.runs.front().run->measures;
+    result_.perturbation = result_.measures->usual_perturbation();
     result_.problems = std::move(selection.problems);
     for (const SelectedRun& selected : selection.runs) {
-      runs_.push_back({selected.run, measurements_at(*selected.run, selected.step)});
+      runs_.push_back({selected.run, measure::measurements_at(selected.run->records, selected.step,
+                                                              *selected.run->measures)});
       result_.is_smoke |= is_smoke(*selected.run);
     }
   }
@@ -50,18 +45,16 @@ class Comparer {
     result_.reading = choice.reading;
     result_.strength = choice.strength;
     result_.corruption = choice.corruption;
+    if (choice.perturbation != nullptr) result_.perturbation = choice.perturbation;
     result_.columns = std::move(choice.columns);
     result_.has_non_finite = choice.has_non_finite;
     result_.problems.insert(result_.problems.end(), choice.problems.begin(), choice.problems.end());
-    for (const Column& column : result_.columns) {
-      result_.quantity = column.quantity->is_ratio ? kPerplexity : kAccuracy;
-    }
     make_methods();
     for (MethodRow& row : result_.rows) fill_row(row);
     for (size_t c = 0; c < result_.columns.size(); ++c) {
       Column& column = result_.columns[c];
       noise_.push_back(training_noise(noise_table(c)));
-      if (noise_[c]) column.noise_percent = percent(*column.quantity, noise_[c]->deviation);
+      if (noise_[c]) column.noise_percent = column.measure->shown(noise_[c]->deviation);
       for (MethodRow& row : result_.rows) {
         if (!row.cells[c]) continue;
         row.cells[c]->to_reference = difference(row.name, result_.reference, c);
@@ -79,8 +72,8 @@ class Comparer {
   std::optional<Difference> difference(const std::string& name,
                                        const std::string& other,
                                        size_t column);
-  std::optional<std::vector<BlockDifference>> block_differences(
-      const std::vector<std::pair<const Measurement*, const Measurement*>>& pairs) const;
+  std::optional<DataParts> data_parts(const measure::Measure& measure,
+                                      const std::vector<Pair>& pairs) const;
   void note_gaps();
 
   const ComparisonOptions& options_;
@@ -88,7 +81,7 @@ class Comparer {
   std::vector<MeasuredRun> runs_;
   std::map<std::string, Method> methods_;
   std::vector<std::optional<TrainingNoise>> noise_;
-  std::set<Condition> lacks_blocks_;
+  std::set<measure::Condition> lacks_blocks_;
 };
 
 void Comparer::make_methods() {
@@ -128,8 +121,8 @@ void Comparer::fill_row(MethodRow& row) {
   for (const auto& [seed, run] : methods_.at(row.name)) {
     row.seeds.push_back(seed);
     for (const Record& record : run.run->records) {
-      row.leaks_future |=
-          label_text(record, "source") != "eval" && label_text(record, "leaks_future") == "true";
+      row.leaks_future |= measure::source_of(record) == measure::Source::kTraining &&
+                          measure::flag_label(record, "leaks_future").value_or(false);
     }
     for (const Record& record : run.run->log) {
       for (const auto& [label, value] : record.labels) {
@@ -146,14 +139,14 @@ void Comparer::fill_row(MethodRow& row) {
   for (size_t c = 0; c < result_.columns.size(); ++c) {
     Cell cell;
     std::vector<double> levels;
-    const Quantity& quantity = *result_.columns[c].quantity;
+    const measure::Measure& measure = *result_.columns[c].measure;
     for (const auto& [seed, run] : methods_.at(row.name)) {
       if (run.chosen[c] == nullptr) {
         cell.values.push_back(std::nan(""));
         continue;
       }
       cell.values.push_back(run.chosen[c]->value);
-      levels.push_back(level(quantity, cell.values.back()));
+      levels.push_back(measure.level(cell.values.back()));
     }
     if (levels.empty()) {
       row.cells.emplace_back();
@@ -161,8 +154,8 @@ void Comparer::fill_row(MethodRow& row) {
     }
     double sum = 0;
     for (const double value : levels) sum += value;
-    cell.mean = from_level(quantity, sum / static_cast<double>(levels.size()));
-    if (levels.size() > 1) cell.deviation_percent = percent(quantity, standard_deviation(levels));
+    cell.mean = measure.from_level(sum / static_cast<double>(levels.size()));
+    if (levels.size() > 1) cell.deviation_percent = measure.shown(standard_deviation(levels));
     row.cells.emplace_back(std::move(cell));
   }
 }
@@ -178,8 +171,8 @@ std::vector<std::vector<std::optional<double>>> Comparer::noise_table(size_t col
     for (const int64_t seed : seeds) {
       const auto run = method.find(seed);
       const bool is_there = run != method.end() && run->second.chosen[column] != nullptr;
-      row.push_back(is_there ? std::optional(level(*result_.columns[column].quantity,
-                                                   run->second.chosen[column]->value))
+      row.push_back(is_there ? std::optional(result_.columns[column].measure->level(
+                                   run->second.chosen[column]->value))
                              : std::nullopt);
     }
   }
@@ -190,55 +183,73 @@ std::optional<Difference> Comparer::difference(const std::string& name,
                                                const std::string& other,
                                                size_t column) {
   if (other.empty() || name == other) return std::nullopt;
-  const Quantity& quantity = *result_.columns[column].quantity;
-  std::vector<std::pair<const Measurement*, const Measurement*>> pairs;
+  const measure::Measure& measure = *result_.columns[column].measure;
+  std::vector<Pair> pairs;
   double sum = 0;
   const Method& others = methods_.at(other);
   for (const auto& [seed, run] : methods_.at(name)) {
     const auto paired = others.find(seed);
     if (paired == others.end()) continue;
-    const Measurement *a = run.chosen[column], *b = paired->second.chosen[column];
+    const measure::Measurement *a = run.chosen[column], *b = paired->second.chosen[column];
     if (a == nullptr || b == nullptr) continue;
-    sum += level(quantity, a->value) - level(quantity, b->value);
+    sum += measure.level(a->value) - measure.level(b->value);
     pairs.emplace_back(a, b);
   }
   if (pairs.empty()) return std::nullopt;
   const auto num_seeds = static_cast<int64_t>(pairs.size());
   const double mean = sum / static_cast<double>(num_seeds);
-  const auto shown = [&](double value) { return percent(quantity, value); };
-  Difference result{.percent = shown(mean), .num_seeds = num_seeds};
+  Difference result{.percent = measure.shown(mean), .num_seeds = num_seeds};
   if (num_seeds < 2 || !noise_[column]) return result;
-  const auto blocks = block_differences(pairs);
-  if (!blocks) lacks_blocks_.insert(result_.columns[column].condition);
+  const auto parts = data_parts(measure, pairs);
+  if (!parts) lacks_blocks_.insert(result_.columns[column].condition);
   const RandomKey key =
       RandomKey(options_.seed).derive(result_.columns[column].name).derive(name).derive(other);
-  const Interval levels = difference_interval(mean, num_seeds, *noise_[column],
-                                              blocks.value_or(std::vector<BlockDifference>()),
-                                              options_.num_replicates, key);
-  result.interval = Interval{shown(levels.low), shown(levels.high)};
+  const Interval levels = difference_interval(
+      mean, num_seeds, *noise_[column], parts.value_or(DataParts()), options_.num_replicates, key);
+  result.interval = Interval{measure.shown(levels.low), measure.shown(levels.high)};
   return result;
 }
 
-std::optional<std::vector<BlockDifference>> Comparer::block_differences(
-    const std::vector<std::pair<const Measurement*, const Measurement*>>& pairs) const {
-  const std::vector<Block>& first = pairs.front().first->blocks;
-  std::vector<BlockDifference> blocks(first.size());
+/// Whether the same data were cut in the same places.
+bool have_same_blocks(const measure::Measurement& a, const measure::Measurement& b) {
+  return std::equal(a.blocks.begin(), a.blocks.end(), b.blocks.begin(), b.blocks.end(),
+                    [](const measure::Block& x, const measure::Block& y) {
+                      return x.index == y.index && x.count == y.count;
+                    });
+}
+
+/// Nothing where parts are missing, or are not the same for both methods and all seeds.
+std::optional<DataParts> Comparer::data_parts(const measure::Measure& measure,
+                                              const std::vector<Pair>& pairs) const {
+  const measure::Measurement& first = *pairs.front().first;
+  if (first.blocks.empty()) return std::nullopt;
   for (const auto& [a, b] : pairs) {
-    // The same data cut in the same places, for both and for all seeds.
-    for (const Measurement* side : {a, b}) {
-      const bool is_same = std::equal(
-          first.begin(), first.end(), side->blocks.begin(), side->blocks.end(),
-          [](const Block& x, const Block& y) { return x.index == y.index && x.count == y.count; });
-      if (!is_same) return std::nullopt;
-    }
+    if (!have_same_blocks(first, *a) || !have_same_blocks(first, *b)) return std::nullopt;
+  }
+  if (measure.whole == measure::Whole::kRatioOfSums) {
+    const auto difference = [&measure, pairs](const std::vector<size_t>& drawn) {
+      double sum = 0;
+      for (const auto& [a, b] : pairs) {
+        const auto of_a = measure::whole_of(measure, a->blocks, drawn),
+                   of_b = measure::whole_of(measure, b->blocks, drawn);
+        if (!of_a || !of_b) return std::optional<double>();
+        const double each = measure.level(*of_a) - measure.level(*of_b);
+        if (!std::isfinite(each)) return std::optional<double>();
+        sum += each;
+      }
+      return std::optional(sum / static_cast<double>(pairs.size()));
+    };
+    return DataParts{.count = first.blocks.size(), .difference = difference};
+  }
+  std::vector<BlockDifference> blocks(first.blocks.size());
+  for (const auto& [a, b] : pairs) {
     for (size_t i = 0; i < blocks.size(); ++i) {
       blocks[i].value +=
           (a->blocks[i].value - b->blocks[i].value) / static_cast<double>(pairs.size());
-      blocks[i].weight = static_cast<double>(first[i].count);
+      blocks[i].weight = static_cast<double>(first.blocks[i].count);
     }
   }
-  if (blocks.empty()) return std::nullopt;
-  return blocks;
+  return parts_of_mean(blocks);
 }
 
 void Comparer::note_gaps() {
@@ -273,7 +284,7 @@ void Comparer::note_gaps() {
   }
   if (!lacks_blocks_.empty()) {
     std::vector<std::string> advice;
-    if (lacks_blocks_.erase(Condition::kAttacked) > 0) {
+    if (lacks_blocks_.erase(measure::Condition::kAttacked) > 0) {
       advice.emplace_back("attack again with --eval-set blocks=50");
     }
     if (!lacks_blocks_.empty()) advice.emplace_back("measure again with --set blocks=50");
@@ -286,12 +297,12 @@ void Comparer::note_gaps() {
 
 }  // namespace
 
-Verdict verdict_of(const Difference& difference, const Quantity& quantity) {
+Verdict verdict_of(const Difference& difference, const measure::Measure& measure) {
   if (!difference.interval) return Verdict::kOneSeed;
   const auto [low, high] = *difference.interval;
-  if (-quantity.margin <= low && high <= quantity.margin) return Verdict::kEqual;
+  if (-measure.margin <= low && high <= measure.margin) return Verdict::kEqual;
   if (!difference.interval->excludes_zero()) return Verdict::kWithin;
-  return std::abs(difference.percent) <= quantity.margin ? Verdict::kSmall : Verdict::kOutside;
+  return std::abs(difference.percent) <= measure.margin ? Verdict::kSmall : Verdict::kOutside;
 }
 
 const char* to_string(Verdict verdict) {
@@ -308,6 +319,13 @@ const char* to_string(Verdict verdict) {
       return "outside the noise";
   }
   return "";
+}
+
+size_t Comparison::main_column(measure::Condition condition) const {
+  const auto found = std::find_if(columns.begin(), columns.end(), [&](const Column& column) {
+    return column.condition == condition && column.measure == &measures->main();
+  });
+  return static_cast<size_t>(found - columns.begin());
 }
 
 bool Comparison::has_intervals() const {

@@ -4,8 +4,9 @@
 // measured on? Runs of equal seed are paired: same data order, same initial weights where shapes
 // agree. With y[a,s] the log-perplexity of method a and seed s, or its accuracy in percent, the
 // difference of two methods is the mean over the seeds that both have of y[a,s] - y[b,s], printed
-// in percent of perplexity, or in points of accuracy (quantity.h). Columns are what was measured:
-// clean data, damaged data, and each attack that at least two methods have been measured under.
+// in percent of perplexity, or in points of accuracy (measure/measure.h). Columns are what was
+// measured: clean data, damaged data, and each attack that at least two methods have been measured
+// under.
 //
 // Its interval covers seeds and data together, because an interval over blocks of data alone
 // excludes zero even for two trainings of the same model. With a few seeds the spread of one pair
@@ -18,7 +19,7 @@
 // with t from Student's distribution of these degrees of freedom, and blocks of data drawn with
 // replacement, the same for both methods and all seeds. The interval is the middle 95 % of
 // `num_replicates` of them. One seed has no interval, and the comparison says so. What lies within
-// the margin of equivalence (quantity.h) as a whole is equal, whatever the noise.
+// the margin of equivalence (measure/measure.h) as a whole is equal, whatever the noise.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,8 @@
 #include <string>
 #include <vector>
 
-#include "elliptical/report/measurement.h"
+#include "elliptical/measure/measurements.h"
+#include "elliptical/report/run_data.h"
 #include "elliptical/report/statistics.h"
 
 namespace elliptical::report {
@@ -34,7 +36,7 @@ namespace elliptical::report {
 /// What a method is in a comparison.
 enum class Role { kReference, kMethod, kControl };
 
-/// Of two methods, in percent or points; Quantity says which sign is better.
+/// Of two methods, in percent or points; the measure says which sign is better.
 struct Difference {
   double percent = 0;
   int64_t num_seeds = 0;
@@ -49,7 +51,7 @@ enum class Verdict {
   kWithin,   ///< within the noise: the interval holds zero
   kOutside   ///< outside the noise, and large enough to matter
 };
-Verdict verdict_of(const Difference& difference, const Quantity& quantity);
+Verdict verdict_of(const Difference& difference, const measure::Measure& measure);
 /// "one seed", "equal", "too small to matter", "within the noise", "outside the noise"
 const char* to_string(Verdict verdict);
 
@@ -57,8 +59,9 @@ const char* to_string(Verdict verdict);
 struct Column {
   std::string name;   ///< "clean", "pgd, eps 1/255"; no two have the same
   std::string place;  ///< the same in a sentence: "on clean text", "under pgd (eps 1/255)"
-  const Quantity* quantity = &kPerplexity;
-  Condition condition = Condition::kClean;
+  const measure::Measure* measure = nullptr;  ///< never null in a comparison
+  measure::Condition condition = measure::Condition::kClean;
+  bool has_own_section = false;         ///< see measure::ComparedNumber
   int64_t num_pictures = 0;             ///< only so many; 0: all
   int64_t num_all = 0;                  ///< of so many; 0: unknown
   int64_t num_classes = 0;              ///< of which they are alike; 0: they are the first
@@ -84,11 +87,14 @@ struct MethodRow {
 
 struct Comparison {
   std::string task, data, split;
-  Reading reading;                    ///< of all columns
-  Quantity quantity = kPerplexity;    ///< of clean data; most columns are of it
-  std::string unit = "tokens";        ///< that the speed of training is counted in
-  double strength = 0;                ///< of damaged data; 0 when nothing was measured on them
-  std::string corruption;             ///< of pictures: which
+  measure::Reading reading;  ///< of all columns
+  /// What its task declares: what it is compared by, which data.
+  const measure::TaskMeasures* measures = &measure::kNoMeasures;
+  std::string unit = "tokens";  ///< that the speed of training is counted in
+  double strength = 0;          ///< of damaged data; 0 when nothing was measured on them
+  std::string corruption;       ///< of damage that has several kinds: which
+  /// What damaged data are damaged by, or would be; null: nothing can be done to them.
+  const measure::Perturbation* perturbation = nullptr;
   std::vector<Column> columns;        ///< clean, damaged, attacked as first recorded
   std::string reference;              ///< name of the method that others are compared with
   std::string matched;                ///< name of the matched constant, empty when there is none
@@ -97,6 +103,9 @@ struct Comparison {
   bool is_smoke = false;              ///< some of the runs are shrunk ones of --smoke
   bool has_non_finite = false;        ///< some number could not be compared for not being finite
 
+  /// The place of the column of these data that is of the main measure of the task; their number
+  /// where there is none.
+  size_t main_column(measure::Condition condition) const;
   /// Whether anything can be said about differences at all: with one seed not.
   bool has_intervals() const;
 };

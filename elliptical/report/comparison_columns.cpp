@@ -9,37 +9,29 @@
 namespace elliptical::report {
 namespace {
 
-bool is_usable(const Quantity& quantity, double value) {
-  return std::isfinite(value) && (value > 0 || !quantity.is_ratio);
-}
-
-/// Where a measure is taken, in a sentence.
-std::string place_text(const Measure& measure) {
-  const std::string name = measure.name;
-  if (name == "clean targets, swapped text") return "on clean targets in swapped text";
-  if (name == "swapped targets") return "on swapped targets";
-  if (name == "mCE") return "in mCE";
-  return "on " + name + " " + measure.quantity->data;
+bool is_usable(const measure::Measure& measure, double value) {
+  return std::isfinite(value) && (value > 0 || !measure.is_ratio);
 }
 
 /// What an attack is called: what is not usual about it follows its name and budget.
-Column attack_words(const Circumstances& circumstances) {
-  const AttackKind& attack = circumstances.attack;
-  const std::vector<std::string> more = attack_details(attack);
+Column attack_words(const measure::Circumstances& circumstances) {
+  const measure::AttackKind& attack = circumstances.attack;
+  const std::vector<std::string> more = measure::attack_details(attack);
   return {.name = attack.name + ", " + join(more),
           .place = "under " + attack.name + " (" + join(more) + ")"};
 }
 
 /// Pictures that have all classes alike, rather than the first ones, as earlier versions took them.
-bool is_fair(const Circumstances& circumstances) {
+bool is_fair(const measure::Circumstances& circumstances) {
   return circumstances.num_pictures == 0 || !circumstances.subset.empty();
 }
 
 /// The circumstances that most runs were measured in, of those that may be chosen; of equally many
 /// those of fair pictures.
 template <class Allowed>
-std::optional<Circumstances> most_common(const std::vector<MeasuredRun>& runs, Allowed allowed) {
-  std::map<Circumstances, int> counts;
+std::optional<measure::Circumstances> most_common(const std::vector<MeasuredRun>& runs,
+                                                  Allowed allowed) {
+  std::map<measure::Circumstances, int> counts;
   for (const MeasuredRun& run : runs) {
     for (const auto& [circumstances, by_measure] : run.all) {
       if (allowed(circumstances)) ++counts[circumstances];
@@ -62,16 +54,17 @@ class Chooser {
 
  private:
   std::string choose_split() const;
-  std::vector<Circumstances> choose_attacks(const std::optional<Circumstances>& clean);
-  void drop_unfair(std::vector<Circumstances>& attacks);
-  bool has_wanted_pictures(const Circumstances& circumstances) const;
-  bool is_wanted_method(const Circumstances& circumstances) const {
+  std::vector<measure::Circumstances> choose_attacks(
+      const std::optional<measure::Circumstances>& clean);
+  void drop_unfair(std::vector<measure::Circumstances>& attacks);
+  bool has_wanted_pictures(const measure::Circumstances& circumstances) const;
+  bool is_wanted_method(const measure::Circumstances& circumstances) const {
     return options_.method.empty() || circumstances.reading.method == options_.method;
   }
-  void add_columns(const Circumstances& circumstances);
-  void add_column(size_t measure,
-                  const Circumstances& circumstances,
-                  const std::vector<const Measurement*>& by_run);
+  void add_columns(const measure::Circumstances& circumstances);
+  void add_column(const measure::ComparedNumber& number,
+                  const measure::Circumstances& circumstances,
+                  const std::vector<const measure::Measurement*>& by_run);
 
   std::vector<MeasuredRun>& runs_;
   const ComparisonOptions& options_;
@@ -82,8 +75,9 @@ class Chooser {
 
 ColumnChoice Chooser::choose() {
   result_.split = choose_split();
-  const auto clean = most_common(runs_, [&](const Circumstances& c) {
-    return c.split == result_.split && c.condition == Condition::kClean && is_wanted_method(c);
+  const auto clean = most_common(runs_, [&](const measure::Circumstances& c) {
+    return c.split == result_.split && c.condition == measure::Condition::kClean &&
+           is_wanted_method(c);
   });
   if (clean) {
     result_.reading = clean->reading;
@@ -92,8 +86,8 @@ ColumnChoice Chooser::choose() {
       if (!run.chosen.empty() && run.chosen[0] != nullptr) num_all_ = run.chosen[0]->count;
     }
   }
-  const auto damaged = most_common(runs_, [&](const Circumstances& c) {
-    return c.split == result_.split && c.condition == Condition::kDamaged &&
+  const auto damaged = most_common(runs_, [&](const measure::Circumstances& c) {
+    return c.split == result_.split && c.condition == measure::Condition::kDamaged &&
            (clean ? c.reading == clean->reading : is_wanted_method(c)) &&
            c.strength == options_.strength.value_or(c.strength) &&
            c.corruption == options_.corruption.value_or(c.corruption) && has_wanted_pictures(c);
@@ -102,14 +96,15 @@ ColumnChoice Chooser::choose() {
     result_.reading = damaged->reading;
     result_.strength = damaged->strength;
     result_.corruption = damaged->corruption;
+    result_.perturbation = runs_.front().run->measures->find_perturbation(damaged->perturbation);
     add_columns(*damaged);
   }
-  for (const Circumstances& attacked : choose_attacks(clean)) add_columns(attacked);
+  for (const measure::Circumstances& attacked : choose_attacks(clean)) add_columns(attacked);
   return std::move(result_);
 }
 
 /// All pictures are meant where as many as there are, or more, are asked for.
-bool Chooser::has_wanted_pictures(const Circumstances& circumstances) const {
+bool Chooser::has_wanted_pictures(const measure::Circumstances& circumstances) const {
   if (!options_.num_pictures || circumstances.num_pictures == *options_.num_pictures) return true;
   return circumstances.num_pictures == 0 && num_all_ <= *options_.num_pictures;
 }
@@ -119,8 +114,8 @@ std::string Chooser::choose_split() const {
   if (!options_.split.empty()) return options_.split;
   for (const bool with_attacks : {false, true}) {
     for (const char* split : {"test", "valid"}) {
-      const auto found = most_common(runs_, [&](const Circumstances& c) {
-        return c.split == split && (with_attacks || c.condition != Condition::kAttacked);
+      const auto found = most_common(runs_, [&](const measure::Circumstances& c) {
+        return c.split == split && (with_attacks || c.condition != measure::Condition::kAttacked);
       });
       if (found) return split;
     }
@@ -129,13 +124,14 @@ std::string Chooser::choose_split() const {
 }
 
 /// Those that runs of two methods have, of the data that are compared, as they were recorded first.
-std::vector<Circumstances> Chooser::choose_attacks(const std::optional<Circumstances>& clean) {
-  std::vector<Circumstances> attacks;
-  std::map<Circumstances, std::set<std::string>> names;
+std::vector<measure::Circumstances> Chooser::choose_attacks(
+    const std::optional<measure::Circumstances>& clean) {
+  std::vector<measure::Circumstances> attacks;
+  std::map<measure::Circumstances, std::set<std::string>> names;
   for (const MeasuredRun& run : runs_) {
-    std::map<size_t, const Circumstances*> by_place;
+    std::map<size_t, const measure::Circumstances*> by_place;
     for (const auto& [circumstances, by_measure] : run.all) {
-      const bool is_meant = circumstances.condition == Condition::kAttacked &&
+      const bool is_meant = circumstances.condition == measure::Condition::kAttacked &&
                             circumstances.split == result_.split &&
                             (!clean || circumstances.reading == clean->reading);
       if (is_meant && !by_measure.empty()) {
@@ -151,13 +147,14 @@ std::vector<Circumstances> Chooser::choose_attacks(const std::optional<Circumsta
   const bool has_others = std::any_of(runs_.begin(), runs_.end(), [&](const MeasuredRun& run) {
     return run.run->name != runs_.front().run->name;
   });
-  std::erase_if(attacks, [&](const Circumstances& c) {
+  std::erase_if(attacks, [&](const measure::Circumstances& c) {
     const std::set<std::string>& of_attack = names.at(c);
     if (of_attack.size() > 1) return false;
     if (has_others) {
       result_.problems.push_back(
           "attacks: only " + *of_attack.begin() + " is attacked by " + attack_words(c).name +
-          " (left out; for the others: " + measuring_command(c, "RUN") + ")");
+          " (left out; for the others: " +
+          measure::measuring_command(c, *runs_.front().run->measures, "RUN") + ")");
     }
     return true;
   });
@@ -172,10 +169,11 @@ std::vector<Circumstances> Chooser::choose_attacks(const std::optional<Circumsta
 }
 
 /// The same attack on the first pictures and on fair ones: the latter.
-void Chooser::drop_unfair(std::vector<Circumstances>& attacks) {
-  const std::vector<Circumstances> all = attacks;
-  const size_t num_dropped = std::erase_if(attacks, [&](const Circumstances& old) {
-    return old.subset.empty() && std::any_of(all.begin(), all.end(), [&](const Circumstances& c) {
+void Chooser::drop_unfair(std::vector<measure::Circumstances>& attacks) {
+  const std::vector<measure::Circumstances> all = attacks;
+  const size_t num_dropped = std::erase_if(attacks, [&](const measure::Circumstances& old) {
+    return old.subset.empty() &&
+           std::any_of(all.begin(), all.end(), [&](const measure::Circumstances& c) {
              return !c.subset.empty() && c.attack == old.attack &&
                     c.num_pictures == old.num_pictures;
            });
@@ -186,61 +184,66 @@ void Chooser::drop_unfair(std::vector<Circumstances>& attacks) {
                              "where there is the same on pictures of all classes");
 }
 
-void Chooser::add_columns(const Circumstances& circumstances) {
-  std::map<size_t, std::vector<const Measurement*>> columns;
+void Chooser::add_columns(const measure::Circumstances& circumstances) {
+  std::map<size_t, std::vector<const measure::Measurement*>> columns;
   for (size_t i = 0; i < runs_.size(); ++i) {
     const MeasuredRun& run = runs_[i];
     const std::string folder = run.run->folder.string();
     const auto found = run.all.find(circumstances);
     if (found == run.all.end()) {
       const std::string what =
-          circumstances.condition == Condition::kAttacked
+          circumstances.condition == measure::Condition::kAttacked
               ? "attacked by " + attack_words(circumstances).name
               : std::string("measured on ") +
-                    (circumstances.condition == Condition::kDamaged ? "damaged" : "clean") +
+                    (circumstances.condition == measure::Condition::kDamaged ? "damaged"
+                                                                             : "clean") +
                     " data";
-      result_.problems.push_back(folder + ": is not " + what + " as the others are (" +
-                                 measuring_command(circumstances, folder) + ")");
+      result_.problems.push_back(
+          folder + ": is not " + what + " as the others are (" +
+          measure::measuring_command(circumstances, *run.run->measures, folder) + ")");
       continue;
     }
-    for (const auto& [measure, measurement] : found->second) {
+    for (const auto& [place, measurement] : found->second) {
+      const measure::ComparedNumber& number = run.run->measures->numbers[place];
       for (const std::string& doubt : measurement.doubts) {
-        result_.problems.push_back(doubt_text(folder, circumstances.attack, doubt));
+        result_.problems.push_back(measure::doubt_text(folder, circumstances.attack, doubt));
       }
-      if (is_usable(*kMeasures[measure].quantity, measurement.value)) {
-        auto& column = columns[measure];
+      if (is_usable(*number.measure, measurement.value)) {
+        auto& column = columns[place];
         column.resize(runs_.size());
         column[i] = &measurement;
       } else {
         result_.has_non_finite = true;
-        result_.problems.push_back(folder + ": " + kMeasures[measure].metric +
+        result_.problems.push_back(folder + ": " + number.metric +
                                    " must be finite, is not (left out; train it again with a "
                                    "lower optimizer.learning_rate)");
       }
     }
   }
-  for (const auto& [measure, by_run] : columns) add_column(measure, circumstances, by_run);
+  for (const auto& [place, by_run] : columns) {
+    add_column(runs_.front().run->measures->numbers[place], circumstances, by_run);
+  }
 }
 
-void Chooser::add_column(size_t measure,
-                         const Circumstances& circumstances,
-                         const std::vector<const Measurement*>& by_run) {
-  Column column =
-      circumstances.condition == Condition::kAttacked
-          ? attack_words(circumstances)
-          : Column{.name = kMeasures[measure].name, .place = place_text(kMeasures[measure])};
-  column.quantity = kMeasures[measure].quantity;
+void Chooser::add_column(const measure::ComparedNumber& number,
+                         const measure::Circumstances& circumstances,
+                         const std::vector<const measure::Measurement*>& by_run) {
+  Column column = circumstances.condition == measure::Condition::kAttacked
+                      ? attack_words(circumstances)
+                      : Column{.name = number.name, .place = number.place};
+  column.measure = number.measure;
   column.condition = circumstances.condition;
+  column.has_own_section = number.has_own_section;
   const bool is_part = circumstances.num_pictures < num_all_ || num_all_ == 0;
   column.num_pictures = is_part ? circumstances.num_pictures : 0;
   column.num_all = num_all_;
   if (!circumstances.subset.empty()) {
-    for (const Measurement* measurement : by_run) {
+    for (const measure::Measurement* measurement : by_run) {
       if (measurement != nullptr) column.num_classes = measurement->num_classes;
     }
   }
   // The first attack says how many pictures are usual.
-  if (circumstances.condition == Condition::kAttacked) {
+  if (circumstances.condition == measure::Condition::kAttacked) {
     if (!num_attacked_) num_attacked_ = circumstances.num_pictures;
     if (circumstances.num_pictures != *num_attacked_) {
       const std::string more = std::to_string(circumstances.num_pictures) + " pictures";

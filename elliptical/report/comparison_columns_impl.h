@@ -15,15 +15,17 @@ namespace elliptical::report {
 /// A run of the table with what was measured of it.
 struct MeasuredRun {
   const RunData* run;
-  Measurements all;
-  std::vector<const Measurement*> chosen = {};  ///< by column; null: not measured, not usable
+  measure::Measurements all;
+  std::vector<const measure::Measurement*> chosen =
+      {};  ///< by column; null: not measured, not usable
 };
 
 struct ColumnChoice {
   std::string split;
-  Reading reading;         ///< of clean data, else of damaged ones
-  double strength = 0;     ///< of damaged data
-  std::string corruption;  ///< of pictures
+  measure::Reading reading;  ///< of clean data, else of damaged ones
+  double strength = 0;       ///< of damaged data
+  std::string corruption;
+  const measure::Perturbation* perturbation = nullptr;  ///< of damaged data
   std::vector<Column> columns;
   std::vector<std::string> problems;  ///< runs that lack a column, with the command that helps
   bool has_non_finite = false;

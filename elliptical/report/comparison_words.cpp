@@ -19,9 +19,9 @@ std::string number(double value, const char* pattern) {
 }
 
 /// "-1.03 to +0.24 %, 3 seeds"
-std::string range_text(const Quantity& quantity, const Difference& difference) {
+std::string range_text(const measure::Measure& measure, const Difference& difference) {
   return percent_text(difference.interval->low) + " to " + percent_text(difference.interval->high) +
-         " " + quantity.unit + ", " + std::to_string(difference.num_seeds) + " seeds";
+         " " + measure.unit + ", " + std::to_string(difference.num_seeds) + " seeds";
 }
 
 /// "elliptical is 0.39 % better than softmax on clean text, within the noise (-1.03 to +0.24 %, 3
@@ -30,18 +30,18 @@ std::string difference_sentence(const std::string& name,
                                 const Difference& difference,
                                 const std::string& other,
                                 const Column& column) {
-  const Quantity& quantity = *column.quantity;
-  const Verdict verdict = verdict_of(difference, quantity);
-  const std::string size = number(std::abs(difference.percent), "%.2f"), unit = quantity.unit;
-  const std::string range = " (" + range_text(quantity, difference) + ").";
+  const measure::Measure& measure = *column.measure;
+  const Verdict verdict = verdict_of(difference, measure);
+  const std::string size = number(std::abs(difference.percent), "%.2f"), unit = measure.unit;
+  const std::string range = " (" + range_text(measure, difference) + ").";
   if (verdict == Verdict::kEqual) {
     return name + " equals " + other + " " + column.place + " to " +
-           number(quantity.margin, "%.2f ") + unit + range;
+           number(measure.margin, "%.2f ") + unit + range;
   }
   const std::string what =
       size == "0.00" ? " is within 0.01 " + unit + " of "
                      : " is " + size + " " + unit +
-                           (quantity.is_gain(difference.percent) ? " better" : " worse") + " than ";
+                           (measure.is_gain(difference.percent) ? " better" : " worse") + " than ";
   return name + what + other + " " + column.place + ", " + to_string(verdict) + range;
 }
 
@@ -52,8 +52,8 @@ const MethodRow* find_row(const Comparison& comparison, std::string_view name) {
   return nullptr;
 }
 
-bool is_decided(const std::optional<Difference>& difference, const Quantity& quantity) {
-  return difference && verdict_of(*difference, quantity) == Verdict::kOutside;
+bool is_decided(const std::optional<Difference>& difference, const measure::Measure& measure) {
+  return difference && verdict_of(*difference, measure) == Verdict::kOutside;
 }
 
 void add_methods(const Comparison& comparison, size_t m, std::vector<std::string>& words) {
@@ -68,11 +68,11 @@ void add_methods(const Comparison& comparison, size_t m, std::vector<std::string
     if (cell.to_matched && cell.to_matched->interval) {
       words.push_back(difference_sentence(row.name, *cell.to_matched, comparison.matched, column));
     }
-    const Quantity& quantity = *column.quantity;
+    const measure::Measure& measure = *column.measure;
     const bool is_gain =
-        is_decided(cell.to_reference, quantity) && quantity.is_gain(cell.to_reference->percent);
+        is_decided(cell.to_reference, measure) && measure.is_gain(cell.to_reference->percent);
     if (is_gain && cell.to_matched && cell.to_matched->interval &&
-        !is_decided(cell.to_matched, quantity)) {
+        !is_decided(cell.to_matched, measure)) {
       words.push_back("What " + row.name + " gains " + column.place +
                       " can not be told apart from what a constant temperature gains.");
     }
@@ -86,9 +86,9 @@ void add_controls(const Comparison& comparison, size_t m, std::vector<std::strin
     if (row.role != Role::kControl || row.name == kNullTwin || !row.cells[m]) continue;
     const auto& difference = row.cells[m]->to_reference;
     if (!difference || !difference->interval) continue;
-    const Verdict verdict = verdict_of(*difference, *column.quantity);
+    const Verdict verdict = verdict_of(*difference, *column.measure);
     if (verdict == Verdict::kOutside) {
-      outside.push_back(row.name + " (" + range_text(*column.quantity, *difference) + ")");
+      outside.push_back(row.name + " (" + range_text(*column.measure, *difference) + ")");
     } else {
       (verdict == Verdict::kWithin ? within : equal).push_back(row.name);
     }
@@ -106,7 +106,7 @@ void add_noise(const Comparison& comparison, std::vector<std::string>& words) {
   std::vector<std::string> parts;
   for (const Column& column : comparison.columns) {
     if (!column.noise_percent) continue;
-    parts.push_back(number(*column.noise_percent, "%.2f ") + column.quantity->unit + " " +
+    parts.push_back(number(*column.noise_percent, "%.2f ") + column.measure->unit + " " +
                     column.place);
   }
   if (parts.empty()) return;
@@ -123,10 +123,10 @@ void add_floor(const Comparison& comparison, std::vector<std::string>& words) {
     if (!twin->cells[m] || !twin->cells[m]->to_matched) continue;
     const Difference& difference = *twin->cells[m]->to_matched;
     const Column& column = comparison.columns[m];
-    parts.push_back(percent_text(difference.percent) + " " + column.quantity->unit + " " +
+    parts.push_back(percent_text(difference.percent) + " " + column.measure->unit + " " +
                     column.place);
-    if (is_decided(difference, *column.quantity)) {
-      outside.push_back(column.place + " (" + range_text(*column.quantity, difference) + ")");
+    if (is_decided(difference, *column.measure)) {
+      outside.push_back(column.place + " (" + range_text(*column.measure, difference) + ")");
     }
   }
   if (parts.empty()) return;
@@ -177,9 +177,8 @@ std::vector<std::string> in_words(const Comparison& comparison) {
   }
   for (const MethodRow& row : comparison.rows) {
     if (!row.leaks_future) continue;
-    words.push_back(row.name +
-                    " sees future tokens through its metric: its perplexity is not that of a "
-                    "language model.");
+    words.push_back(row.name + " sees future tokens through its metric: its " +
+                    comparison.measures->main().name + " is not that of a language model.");
   }
   if (num_differences == 0 || comparison.is_smoke) return words;
   for (size_t m = 0; m < comparison.columns.size(); ++m) {

@@ -9,6 +9,7 @@
 #include <set>
 #include <tuple>
 
+#include "elliptical/measure/labels.h"
 #include "elliptical/report/chart_data.h"
 
 namespace elliptical::report {
@@ -60,19 +61,17 @@ class Curves {
 };
 
 /// The loss that a record of an evaluation while training tells, in nats.
-std::optional<double> validation_loss(const Record& record) {
-  if (label(record, "source") != "train") return std::nullopt;
-  if (record.metric == "perplexity") return std::log(record.value);
-  if (record.metric == "loss") return record.value;
-  return std::nullopt;
+std::optional<double> validation_loss(const Record& record, const measure::TaskMeasures& measures) {
+  if (measure::source_of(record) != measure::Source::kTraining) return std::nullopt;
+  if (record.metric != measures.loss_metric || measures.nats == nullptr) return std::nullopt;
+  return measures.nats(record.value);
 }
 
 int64_t last_step(const std::vector<RunData>& runs) {
   int64_t last = 0;
   for (const RunData& run : runs) {
     for (const auto* records : {&run.log, &run.records}) {
-      for (const Record& record : *records)
-        last = std::max(last, label(record, "step", int64_t{0}));
+      for (const Record& record : *records) last = std::max(last, measure::step_of(record));
     }
   }
   return last;
@@ -93,7 +92,7 @@ void add_loss_data(const std::vector<RunData>& runs,
     std::vector<std::pair<int64_t, double>> training, validation;
     int64_t num_bad = 0;
     const auto add = [&](auto& points, const Record& record, double value) {
-      const int64_t step = label(record, "step", int64_t{-1});
+      const int64_t step = measure::step_of(record);
       if (!std::isfinite(value)) ++num_bad;
       if (step >= 0 && std::isfinite(value)) points.emplace_back(step, value);
     };
@@ -101,7 +100,8 @@ void add_loss_data(const std::vector<RunData>& runs,
       if (record.metric == "loss") add(training, record, record.value);
     }
     for (const Record& record : runs[i].records) {
-      if (const auto loss = validation_loss(record)) add(validation, record, *loss);
+      if (const auto loss = validation_loss(record, *runs[i].measures))
+        add(validation, record, *loss);
     }
     if (num_bad > 0) {
       problems.push_back(runs[i].folder.string() + ": " + std::to_string(num_bad) +
@@ -132,11 +132,11 @@ void add_metric_data(const std::vector<RunData>& runs,
     std::map<int64_t, double> means;
     std::map<std::tuple<int64_t, int64_t, int64_t>, double> over_training;  // layer, head, step
     for (const Record& record : run.records) {
-      if (label(record, "perturbation", "none") != "none") continue;
-      const int64_t layer = label(record, "layer", int64_t{-1}),
-                    head = label(record, "head", int64_t{-1});
-      const int64_t step = label(record, "step", int64_t{0});
-      const bool training = label(record, "source") == "train";
+      if (measure::text_label(record, "perturbation").value_or("none") != "none") continue;
+      const int64_t layer = measure::whole_label(record, "layer").value_or(-1),
+                    head = measure::whole_label(record, "head").value_or(-1);
+      const int64_t step = measure::whole_label(record, "step").value_or(0);
+      const bool training = measure::source_of(record) == measure::Source::kTraining;
       if (record.metric == "metric_mean" && training) means[step] = record.value;
       if (layer < 0 || head < 0) continue;
       if (record.metric == "metric_head_mean") {
@@ -145,7 +145,8 @@ void add_metric_data(const std::vector<RunData>& runs,
       } else if (record.metric == "metric_head_anisotropy") {
         cells[{layer, head}].second = record.value;
       } else if (record.metric == "metric_profile") {
-        profile[{layer, head, label(record, "coordinate", int64_t{0})}] = record.value;
+        profile[{layer, head, measure::whole_label(record, "coordinate").value_or(0)}] =
+            record.value;
       }
     }
     for (const auto& [place, cell] : cells) {

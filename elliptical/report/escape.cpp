@@ -61,19 +61,4 @@ std::string json_in_script(const nlohmann::json& value) {
   return safe;
 }
 
-std::string shell_word(std::string_view text) {
-  constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=+:,@%";
-  if (!text.empty() && text.find_first_not_of(kPlain) == text.npos) return std::string(text);
-  std::string quoted = "'";
-  for (const char c : text) {
-    if (c == '\'') {
-      quoted += "'\\''";
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + "'";
-}
-
 }  // namespace elliptical::report

@@ -17,7 +17,4 @@ std::string escape_html(std::string_view text);
 /// element or starts a comment.
 std::string json_in_script(const nlohmann::json& value);
 
-/// One word of a shell command, in single quotes where it needs them.
-std::string shell_word(std::string_view text);
-
 }  // namespace elliptical::report

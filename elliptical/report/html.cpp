@@ -89,7 +89,7 @@ std::string make_report(const RunCollection& collection,
   add_comparison_data(comparison, methods, tables);
   add_loss_data(runs, methods, tables, problems);
   add_metric_data(runs, chosen, tables);
-  add_robustness_data(runs, methods, tables, problems);
+  add_robustness_data(runs, methods, *comparison.measures, tables, problems);
   const json heat = read_heat_maps(runs, first_runs(runs, methods), problems);
   const json snapshots =
       read_snapshots(runs, first_runs(runs, methods), problems,
@@ -119,22 +119,21 @@ std::string make_report(const RunCollection& collection,
   if (!runs.empty()) {
     body += headline_section(comparison);
     body += comparison_section(comparison, charts);
-    const Quantity& quantity = comparison.quantity;
-    body += chart_section(
-        std::string("Clean and ") + quantity.damaged + " " + quantity.data,
-        quantity.is_ratio
-            ? "A swapped word costs twice: it is hard to predict itself, and it misleads the "
-              "prediction of what follows. Targets that were swapped and targets that were not are "
-              "counted apart."
-            : "The share of pictures whose class comes first, in percent.",
-        charts.perplexities);
-    body += chart_section("Attacks",
-                          "Accuracy over eps, the largest change of a number of a picture; at 0 "
+    const measure::TaskMeasures& measures = *comparison.measures;
+    const std::string damaged = comparison.perturbation == nullptr
+                                    ? ""
+                                    : std::string(" and ") + comparison.perturbation->damaged;
+    body +=
+        chart_section("Clean" + damaged + " " + measures.data, measures.lead, charts.perplexities);
+    body +=
+        chart_section("Attacks",
+                      measures.main().title() +
+                          " over eps, the largest change of a number of a picture; at 0 "
                           "nothing is changed. What is left is an upper bound: a stronger attack "
                           "can only lower it.",
-                          charts.attacks);
+                      charts.attacks);
     if (!attacked.empty()) body += attacked_section();
-    body += corruption_section(charts.corruptions);
+    body += corruption_section(comparison, charts.corruptions);
     body += loss_section(charts.losses);
     body += chart_section("Speed", "Measured while training.", charts.speeds);
   }

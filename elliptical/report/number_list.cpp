@@ -1,59 +1,30 @@
 // SPDX-License-Identifier: MIT
 #include "elliptical/report/number_list.h"
 
-#include <array>
+#include <algorithm>
 #include <map>
-#include <set>
 
 #include "elliptical/base/config.h"
 #include "elliptical/base/errors.h"
-#include "elliptical/report/chart_data.h"
+#include "elliptical/base/printable.h"
+#include "elliptical/measure/labels.h"
+#include "elliptical/measure/measurements.h"
+#include "elliptical/measure/run_paths.h"
 #include "elliptical/report/data_table.h"
-#include "elliptical/report/escape.h"
-#include "elliptical/report/measurement.h"
 
 namespace elliptical::report {
 namespace {
 
 using nlohmann::json;
 
-const std::set<std::string> kInCharts = {
-    "block_accuracy", "block_mce",        "block_nll",      "block_robust_accuracy",
-    "class_accuracy", "metric_head_mean", "metric_profile", "metric_head_anisotropy"};
-
-std::string text_of(const LabelValue& value) {
-  if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
-  if (const auto* text = std::get_if<std::string>(&value)) return *text;
-  if (const auto* whole = std::get_if<int64_t>(&value)) return std::to_string(*whole);
-  return json(std::get<double>(value)).dump();  // shortest text that reads back the same
+/// Numbers of parts: of single blocks, heads and classes.
+bool is_of_part(const Record& record) {
+  return measure::is_block(record) || measure::is_of_head(record) || measure::is_of_class(record);
 }
-
-/// A label that is an option of `elliptical eval`, unless it has the value that it has anyway.
-struct EvalOption {
-  const char* label;
-  const char* option;
-  const char* usual;
-};
-constexpr std::array kEvalOptions = {
-    EvalOption{"columns", "columns", "10"},
-    EvalOption{"profile", "swap_profile", "strict"},
-    EvalOption{"stride", "stride", "1"},
-    EvalOption{"swap_seed", "swap_seed", "1"},
-    EvalOption{"swap_unit", "swap_unit", "line"},
-    EvalOption{"corruption_seed", "corruption_seed", "1"},
-    EvalOption{"corruption_jpeg", "corruption_jpeg", "false"},
-    EvalOption{"max_pictures", "max_pictures", "0"},
-};
-/// The same, compared with what the run was trained with.
-constexpr std::array kTrainedOptions = {
-    EvalOption{"metric_scope", "metric_scope", "task.model.attention.metric.scope"},
-    EvalOption{"window", "window", "task.model.window"},
-    EvalOption{"data", "data", "task.data.name"},
-};
 
 std::map<std::string, std::string> config_values(const RunData& run) {
   try {
-    return recipe_values(run.config, run.folder / "config.toml");
+    return recipe_values(run.config, measure::RunPaths{run.folder}.config());
   } catch (const ConfigError&) {  // such a run is not in a collection
     return {};
   }
@@ -63,43 +34,39 @@ std::map<std::string, std::string> config_values(const RunData& run) {
 
 std::string command_of(const Record& record, const RunData& run) {
   const std::string folder = shell_word(run.folder.string());
-  if (label(record, "source") == "train") {
-    return "elliptical train " + shell_word((run.folder / "config.toml").string()) +
+  if (measure::source_of(record) == measure::Source::kTraining) {
+    return "elliptical train " + shell_word((measure::RunPaths{run.folder}.config()).string()) +
            " --run NEW_FOLDER";
   }
-  if (const Circumstances circumstances = circumstances_of(record);
-      circumstances.condition == Condition::kAttacked) {
-    const std::string weights = label(record, "weights");
-    return measuring_command(circumstances, run.folder.string()) +
+  if (const auto circumstances = measure::circumstances_of(record, *run.measures);
+      circumstances && circumstances->condition == measure::Condition::kAttacked) {
+    const std::string weights = measure::label_text(record, "weights");
+    return measure::measuring_command(*circumstances, *run.measures, run.folder.string()) +
            (weights.empty() ? "" : " --weights " + weights) + " --step " +
-           std::to_string(label(record, "step", int64_t{0}));
+           std::to_string(measure::whole_label(record, "step").value_or(0));
   }
-  const auto value = [&](const char* name) {
-    const auto found = record.labels.find(name);
-    return found == record.labels.end() ? std::string() : text_of(found->second);
-  };
+  const auto value = [&](const char* name) { return measure::label_text(record, name); };
   std::string command = "elliptical eval " + folder;
   const auto add = [&](const std::string& flag, const std::string& text) {
     if (!text.empty()) command += " " + flag + shell_word(text);
   };
   add("--split ", value("split"));
-  if (label(record, "perturbation", "none") == "word_swap") add("--swap ", value("swap_rate"));
-  if (label(record, "perturbation", "none") == "corruption") {
-    add("--corrupt ", value("corruption"));
-    add("--severity ", value("severity"));
+  const auto* damage = run.measures->find_perturbation(value("perturbation"));
+  if (damage != nullptr) {
+    for (const measure::Parameter& parameter : parameters_of(*damage)) {
+      add("--" + std::string(parameter.flag) + " ", value(parameter.label));
+    }
   }
   add("--weights ", value("weights"));
   add("--method ", value("method") == "block" ? "" : value("method"));
-  for (const EvalOption& option : kEvalOptions) {
+  for (const measure::EvalOption& option : run.measures->options) {
     const std::string text = value(option.label);
     if (!text.empty() && text != option.usual) add("--set ", option.option + ("=" + text));
   }
   const auto trained = config_values(run);
-  for (const EvalOption& option : kTrainedOptions) {
+  for (const measure::EvalOption& option : run.measures->trained_options) {
     const auto usual = trained.find(option.usual);
     const std::string text = value(option.label);
-    // Of text nothing but what was trained on is read, whatever records call it.
-    if (option.label == std::string("data") && label(record, "task") != "classify_image") continue;
     if (text.empty() || usual == trained.end() || usual->second == text) continue;
     add("--set ", option.option + ("=" + text));
   }
@@ -112,24 +79,28 @@ NumberList list_numbers(const std::vector<RunData>& runs) {
   for (size_t i = 0; i < runs.size(); ++i) {
     int64_t last_training = -1;
     for (const Record& record : runs[i].records) {
-      if (label(record, "source") == "train") {
-        last_training = std::max(last_training, label(record, "step", int64_t{0}));
+      if (measure::source_of(record) == measure::Source::kTraining) {
+        last_training = std::max(last_training, measure::whole_label(record, "step").value_or(0));
       }
     }
     for (const Record& record : runs[i].records) {
-      if (kInCharts.contains(record.metric)) continue;
-      const bool training = label(record, "source") == "train";
-      if (training && label(record, "step", int64_t{0}) != last_training) continue;
+      if (is_of_part(record)) continue;
+      const bool training = measure::source_of(record) == measure::Source::kTraining;
+      if (training && measure::whole_label(record, "step").value_or(0) != last_training) continue;
       ++list.num_all;
       if (list.rows.size() == kMaxNumbers) continue;
-      std::string what = label(record, "split", "");
-      if (const std::string method = label(record, "method", ""); !method.empty()) {
+      std::string what = measure::label_text(record, "split");
+      if (const std::string method = measure::label_text(record, "method"); !method.empty()) {
         what += ", method " + method;
       }
-      if (label(record, "perturbation", "none") != "none") {
-        what += ", " + text_of(record.labels.at("perturbation"));
-        for (const char* name : {"swap_rate", "corruption", "severity"}) {
-          if (record.labels.contains(name)) what += " " + text_of(record.labels.at(name));
+      if (const auto perturbation = measure::text_label(record, "perturbation");
+          perturbation && *perturbation != "none") {
+        what += ", " + *perturbation;
+        if (const auto* damage = runs[i].measures->find_perturbation(*perturbation)) {
+          for (const measure::Parameter& parameter : parameters_of(*damage)) {
+            const std::string text = measure::label_text(record, parameter.label);
+            if (!text.empty()) what += " " + text;
+          }
         }
       }
       if (training) what += ", while training";

@@ -7,8 +7,10 @@
 #include <set>
 #include <tuple>
 
-#include "elliptical/base/attack_flags.h"
-#include "elliptical/report/measurement.h"
+#include "elliptical/base/names.h"
+#include "elliptical/measure/attack_flags.h"
+#include "elliptical/measure/labels.h"
+#include "elliptical/measure/measurements.h"
 
 namespace elliptical::report {
 namespace {
@@ -23,19 +25,11 @@ struct Found {
   const Record* record;
 };
 
-double number_label(const Record& record, const std::string& name) {
-  const auto found = record.labels.find(name);
-  if (found == record.labels.end()) return std::nan("");
-  if (const auto* number = std::get_if<double>(&found->second)) return *number;
-  if (const auto* whole = std::get_if<int64_t>(&found->second)) return static_cast<double>(*whole);
-  return std::nan("");
-}
-
 /// Of all classes alike, rather than perhaps the first pictures, as earlier versions took them;
 /// their attacks do not say how many there are.
 bool is_fair(const Record& record) {
   if (record.labels.contains("subset")) return true;
-  const bool is_attack = label_text(record, "source") == "attack";
+  const bool is_attack = measure::source_of(record) == measure::Source::kAttack;
   return record.labels.contains("pictures_total") ||
          (!is_attack && !record.labels.contains("max_pictures"));
 }
@@ -43,17 +37,19 @@ bool is_fair(const Record& record) {
 /// What was measured on, as people read it: "cifar-10, test". Charts of attacks tell the number of
 /// pictures themselves.
 std::string ground_of(const Record& record) {
-  std::string ground = label_text(record, "data") + ", " + label_text(record, "split");
-  if (label_text(record, "source") == "attack") {
+  std::string ground =
+      measure::label_text(record, "data") + ", " + measure::label_text(record, "split");
+  if (measure::source_of(record) == measure::Source::kAttack) {
     if (record.labels.contains("corruption")) {
-      ground += ", corrupted: " + label_text(record, "corruption");
+      ground += ", corrupted: " + measure::label_text(record, "corruption");
     }
     return is_fair(record) ? ground : ground + ", perhaps the first pictures only";
   }
-  const std::string pictures = label_text(record, "max_pictures");
+  const std::string pictures = measure::label_text(record, "max_pictures");
   if (pictures.empty()) return ground;
   if (!is_fair(record)) return ground + ", first " + pictures + " pictures";
-  return ground + ", " + pictures + " of " + label_text(record, "pictures_total") + " pictures";
+  return ground + ", " + pictures + " of " + measure::label_text(record, "pictures_total") +
+         " pictures";
 }
 
 struct Ground {
@@ -75,13 +71,12 @@ std::vector<Found> find_records(const std::vector<RunData>& runs,
     const size_t begin = found.size();
     int64_t last = -1;
     for (const Record& record : runs[i].records) {
-      // An average of the weights of many steps is another model.
-      if (!metrics.contains(record.metric) || record.labels.contains("weights")) continue;
+      if (!metrics.contains(record.metric) || measure::is_of_other_weights(record)) continue;
       if (!std::isfinite(record.value)) continue;
-      last = std::max(last, label(record, "step", -1));
+      last = std::max(last, measure::step_of(record));
       found.push_back({i, method, &record});
     }
-    const auto is_old = [&](const Found& each) { return label(*each.record, "step", -1) != last; };
+    const auto is_old = [&](const Found& each) { return measure::step_of(*each.record) != last; };
     found.erase(
         std::remove_if(found.begin() + static_cast<std::ptrdiff_t>(begin), found.end(), is_old),
         found.end());
@@ -98,8 +93,7 @@ std::vector<Found> find_records(const std::vector<RunData>& runs,
                std::pair(b.second.runs.size(), b.second.is_fair);
       });
   std::erase_if(found, [&](const Found& each) { return ground_of(*each.record) != most->first; });
-  std::string names;
-  for (const std::string& metric : metrics) names += (names.empty() ? "" : ", ") + metric;
+  const std::string names = join({metrics.begin(), metrics.end()});
   const size_t others = grounds.size() - 1;
   problems.push_back("charts: " + names + ": drawn on " + most->first + ", which most runs have; " +
                      std::to_string(others) + " other kind" + (others > 1 ? "s" : "") +
@@ -146,9 +140,9 @@ void warn_of_full(const DataTable& table, const char* name, std::vector<std::str
 
 /// A comparison has named those of its columns already.
 void note_doubts(const RunData& run, const Record& record, std::vector<std::string>& problems) {
-  for (const std::string& doubt : attack_doubts(record)) {
+  for (const std::string& doubt : measure::attack_doubts(record)) {
     const std::string line =
-        doubt_text(run.folder.string(), circumstances_of(record).attack, doubt);
+        measure::doubt_text(run.folder.string(), measure::attack_of(record), doubt);
     if (std::find(problems.begin(), problems.end(), line) == problems.end()) {
       problems.push_back(line);
     }
@@ -157,24 +151,28 @@ void note_doubts(const RunData& run, const Record& record, std::vector<std::stri
 
 DataTable attack_table(const std::vector<RunData>& runs,
                        const std::vector<std::string>& methods,
+                       const measure::TaskMeasures& measures,
                        std::vector<std::string>& problems) {
   // is published, attack, place of the method, gradient, eps
   using Key = std::tuple<bool, std::string, size_t, std::string, double>;
   std::map<Key, Values> points;
+  const measure::RobustnessRecords& records = measures.robustness;
   for (const Found& found :
-       find_records(runs, methods, {"clean_accuracy", "robust_accuracy"}, problems)) {
+       find_records(runs, methods, {records.undamaged, records.attacked}, problems)) {
     const Record& record = *found.record;
-    if (record.metric == "robust_accuracy") note_doubts(runs[found.run], record, problems);
-    const double eps = record.metric == "clean_accuracy" ? 0 : kSteps * number_label(record, "eps");
+    if (record.metric == records.attacked) note_doubts(runs[found.run], record, problems);
+    const double eps = record.metric == records.undamaged
+                           ? 0
+                           : kSteps * measure::number_label(record, "eps").value_or(std::nan(""));
     if (!std::isfinite(eps)) continue;
-    const std::string options = label_text(record, "attack_options");
-    points[{label_text(record, "profile") == "published",
-            label_text(record, "attack") + (options.empty() ? "" : ", " + options),
-            place_of(methods, found.method), label_text(record, "metric_gradient"), eps}]
+    const std::string options = measure::label_text(record, "attack_options");
+    points[{measure::label_text(record, "profile") == "published",
+            measure::label_text(record, "attack") + (options.empty() ? "" : ", " + options),
+            place_of(methods, found.method), measure::label_text(record, "metric_gradient"), eps}]
         .set(found);
   }
-  DataTable table({"attack", "profile", "method", "metric_gradient", "eps", "accuracy", "low",
-                   "high", "seeds", "pictures"});
+  DataTable table({"attack", "profile", "method", "metric_gradient", "eps", measures.main().name,
+                   "low", "high", "seeds", "pictures"});
   std::set<std::pair<bool, std::string>> charts;
   for (const auto& [key, values] : points) {
     const auto& [is_published, attack, place, gradient, eps] = key;
@@ -233,17 +231,22 @@ std::vector<const std::map<size_t, double>*> shared_by_all(
 
 void add_corruption_tables(const std::vector<RunData>& runs,
                            const std::vector<std::string>& methods,
+                           const measure::TaskMeasures& measures,
                            ChartData& data,
                            std::vector<std::string>& problems) {
   Accuracies accuracies;
   std::set<size_t> measured;
-  for (const Found& found : find_records(runs, methods, {"corrupted_accuracy"}, problems)) {
-    accuracies[label_text(*found.record, "corruption_name")][label(
-        *found.record, "corruption_severity", int64_t{0})][found.run] = found.record->value;
+  for (const Found& found :
+       find_records(runs, methods, {measures.robustness.by_damage}, problems)) {
+    accuracies[measure::label_text(*found.record, "corruption_name")]
+              [measure::whole_label(*found.record, "corruption_severity").value_or(0)][found.run] =
+                  found.record->value;
     measured.insert(found.run);
   }
-  DataTable corruptions({"corruption", "method", "accuracy", "low", "high", "seeds", "severities"});
-  DataTable severities({"corruption", "method", "severity", "accuracy", "low", "high", "seeds"});
+  DataTable corruptions(
+      {"corruption", "method", measures.main().name, "low", "high", "seeds", "severities"});
+  DataTable severities(
+      {"corruption", "method", "severity", measures.main().name, "low", "high", "seeds"});
   const auto add_severities = [&](const std::string& name, int64_t severity, const auto& parts) {
     for (const auto& [place, by_run] : means_of(parts, runs, methods)) {
       if (severities.size() == kMaxRobustnessRows) return;
@@ -294,9 +297,10 @@ void add_corruption_tables(const std::vector<RunData>& runs,
 
 DataTable error_table(const std::vector<RunData>& runs,
                       const std::vector<std::string>& methods,
+                      const measure::TaskMeasures& measures,
                       std::vector<std::string>& problems) {
   DataTable table({"metric", "method", "error", "low", "high", "seeds"});
-  for (const char* metric : {"mce", "extra_mce"}) {
+  for (const auto& [metric, title] : measures.robustness.errors) {
     std::map<size_t, Values> by_method;
     for (const Found& found : find_records(runs, methods, {metric}, problems)) {
       by_method[place_of(methods, found.method)].set(found);
@@ -313,11 +317,12 @@ DataTable error_table(const std::vector<RunData>& runs,
 
 void add_robustness_data(const std::vector<RunData>& runs,
                          const std::vector<std::string>& methods,
+                         const measure::TaskMeasures& measures,
                          ChartData& data,
                          std::vector<std::string>& problems) {
-  data.emplace("attacks", attack_table(runs, methods, problems));
-  add_corruption_tables(runs, methods, data, problems);
-  data.emplace("corruption_errors", error_table(runs, methods, problems));
+  data.emplace("attacks", attack_table(runs, methods, measures, problems));
+  add_corruption_tables(runs, methods, measures, data, problems);
+  data.emplace("corruption_errors", error_table(runs, methods, measures, problems));
 }
 
 }  // namespace elliptical::report

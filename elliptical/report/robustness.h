@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// How accuracy falls when pictures are attacked or corrupted, from records of `attack` and `eval`
-// (docs/records.md). Points are means over seeds with the range over seeds. Of each run the last
-// measured step counts, and of records of the same thing the newest.
+// How the main measure of a task (accuracy) falls when its data are attacked or corrupted, from the
+// records that the task declares (measure/task_measures.h). Points are means over seeds with the
+// range over seeds. Of each run the last measured step counts, and of records of the same thing the
+// newest.
 #pragma once
 
 #include <string>
@@ -22,14 +23,18 @@ inline constexpr size_t kMaxRobustnessRows = 4000, kMaxAttackCharts = 24;
 /// Only like is drawn together: of several data sets the one that most runs were measured on.
 void add_robustness_data(const std::vector<RunData>& runs,
                          const std::vector<std::string>& methods,
+                         const measure::TaskMeasures& measures,
                          ChartData& data,
                          std::vector<std::string>& problems);
 
 /// One for each attack and profile.
-std::vector<Chart> attack_charts(const std::vector<std::string>& methods, const ChartData& data);
+std::vector<Chart> attack_charts(const std::vector<std::string>& methods,
+                                 const measure::TaskMeasures& measures,
+                                 const ChartData& data);
 
-/// "corruptions", "severities" and "mce", "extra_mce".
+/// "corruptions", "severities" and one for each error: "mce", "extra_mce".
 std::vector<Chart> corruption_charts(const std::vector<std::string>& methods,
+                                     const measure::TaskMeasures& measures,
                                      const ChartData& data);
 
 }  // namespace elliptical::report

@@ -10,6 +10,8 @@
 #include "elliptical/base/config.h"
 #include "elliptical/base/errors.h"
 #include "elliptical/base/files.h"
+#include "elliptical/measure/labels.h"
+#include "elliptical/measure/run_paths.h"
 
 namespace elliptical::report {
 namespace {
@@ -29,7 +31,7 @@ std::optional<int64_t> whole_number(const std::string& text) {
 
 /// Fills what config.toml says; the text of the problem, or "".
 std::string read_config(RunData& run) {
-  const fs::path file = run.folder / "config.toml";
+  const fs::path file = measure::RunPaths{run.folder}.config();
   const std::string advice = " (left out; move the folder away if it is no run of this program)";
   std::map<std::string, std::string> values;
   try {
@@ -46,7 +48,7 @@ std::string read_config(RunData& run) {
   run.seed = *seed;
   run.name = values["name"];
   if (run.name.empty()) run.name = values["task.model.attention.name"];
-  if (run.name.empty()) run.name = fs::absolute(run.folder).lexically_normal().filename().string();
+  if (run.name.empty()) run.name = measure::RunPaths{run.folder}.name();
   return "";
 }
 
@@ -78,24 +80,25 @@ void add_run(const fs::path& folder, RunCollection& collection) {
     return;
   }
   std::error_code ignored;
-  const fs::path records = folder / "records.jsonl", snapshot = folder / "snapshot.safetensors",
-                 pictures = folder / "attack.safetensors";
-  if (!fs::exists(records, ignored)) {
-    collection.problems.push_back(records.string() +
+  const measure::RunPaths paths{folder};
+  if (!fs::exists(paths.records(), ignored)) {
+    collection.problems.push_back(paths.records().string() +
                                   ": is missing, nothing was measured yet (elliptical resume " +
                                   folder.string() + ")");
   }
-  run.records = read_usable(records, collection.problems);
-  run.log = read_usable(folder / "log.jsonl", collection.problems);
-  if (fs::exists(snapshot, ignored)) run.snapshot = snapshot;
-  if (fs::exists(pictures, ignored)) run.attack_pictures = pictures;
+  run.records = read_usable(paths.records(), collection.problems);
+  run.log = read_usable(paths.log(), collection.problems);
+  if (fs::exists(paths.snapshot(), ignored)) run.snapshot = paths.snapshot();
+  if (fs::exists(paths.attack_pictures(), ignored)) {
+    run.attack_pictures = paths.attack_pictures();
+  }
   collection.runs.push_back(std::move(run));
 }
 
 /// Whether there was a run, usable or not.
 bool search(const fs::path& folder, int depth, RunCollection& collection) {
   std::error_code error;
-  if (fs::exists(folder / "config.toml", error)) {
+  if (fs::exists(measure::RunPaths{folder}.config(), error)) {
     add_run(folder, collection);
     return true;
   }
@@ -117,7 +120,7 @@ bool search(const fs::path& folder, int depth, RunCollection& collection) {
 
 }  // namespace
 
-RunCollection read_runs(const std::vector<fs::path>& folders) {
+RunCollection read_runs(const std::vector<fs::path>& folders, const measure::MeasureTable& tasks) {
   RunCollection collection;
   for (const fs::path& folder : folders) {
     std::error_code ignored;
@@ -134,6 +137,7 @@ RunCollection read_runs(const std::vector<fs::path>& folders) {
     collection.problems.push_back(problem);
     collection.folders_without_runs.push_back(problem);
   }
+  for (RunData& run : collection.runs) run.measures = &measure::find_measures(tasks, run.task);
   std::sort(collection.runs.begin(), collection.runs.end(), [](const RunData& a, const RunData& b) {
     return std::tie(a.name, a.seed, a.folder) < std::tie(b.name, b.seed, b.folder);
   });
@@ -142,8 +146,7 @@ RunCollection read_runs(const std::vector<fs::path>& folders) {
 
 bool is_smoke(const RunData& run) {
   const auto says_so = [](const Record& record) {
-    const auto found = record.labels.find("smoke");
-    return found != record.labels.end() && found->second == LabelValue(true);
+    return measure::flag_label(record, "smoke").value_or(false);
   };
   if (std::any_of(run.records.begin(), run.records.end(), says_so)) return true;
   const auto values = recipe_values(run.config, run.folder);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "elliptical/base/records.h"
+#include "elliptical/measure/task_measures.h"
 
 namespace elliptical::report {
 
@@ -18,6 +19,8 @@ struct RunData {
   std::filesystem::path folder;
   std::string name;  ///< what tables call runs of this kind: "softmax", "matched constant"
   std::string task;
+  /// What its task declares; of a task that is not known, nothing. Outlives the run.
+  const measure::TaskMeasures* measures = &measure::kNoMeasures;
   int64_t seed = 0;
   std::string config;           ///< text of config.toml
   std::vector<Record> records;  ///< all complete ones
@@ -35,8 +38,10 @@ struct RunCollection {
 };
 
 /// Each path is a run folder or a folder with run folders somewhere below it (four levels at most).
-/// Nothing that is wrong with one run keeps the others from being read.
-RunCollection read_runs(const std::vector<std::filesystem::path>& folders);
+/// Nothing that is wrong with one run keeps the others from being read. `tasks`: what tasks
+/// declare.
+RunCollection read_runs(const std::vector<std::filesystem::path>& folders,
+                        const measure::MeasureTable& tasks);
 
 /// Whether it was shrunk by --smoke, as its configuration or a record says.
 bool is_smoke(const RunData& run);

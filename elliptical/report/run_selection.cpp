@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "elliptical/base/config.h"
-#include "elliptical/report/measurement.h"
+#include "elliptical/measure/measurements.h"
 
 namespace elliptical::report {
 namespace {
@@ -130,7 +130,7 @@ RunSelection select_runs(const std::vector<RunData>& runs, const std::string& re
   selection.data = candidates.front().value("task.data.name");
 
   keep(candidates, selection.problems, [&](const Candidate& candidate) {
-    const int64_t last = last_measured_step(*candidate.run);
+    const int64_t last = measure::last_measured_step(candidate.run->records);
     const std::string steps = candidate.value(kSteps);
     if (last >= 0 && std::to_string(last) == steps) return std::string();
     return candidate.text() + ": must be finished and measured after step " + steps + ", " +
@@ -165,7 +165,7 @@ RunSelection select_runs(const std::vector<RunData>& runs, const std::string& re
 
   note_differences(candidates, reference, selection.problems);
   for (const Candidate& candidate : candidates) {
-    selection.runs.push_back({candidate.run, last_measured_step(*candidate.run)});
+    selection.runs.push_back({candidate.run, measure::last_measured_step(candidate.run->records)});
   }
   return selection;
 }

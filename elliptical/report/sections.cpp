@@ -2,6 +2,7 @@
 #include "elliptical/report/sections.h"
 
 #include <algorithm>
+#include <set>
 
 #include "elliptical/report/data_table.h"
 #include "elliptical/report/escape.h"
@@ -49,11 +50,11 @@ std::string percent_text(double percent) {
 }
 
 /// The mark points to where the difference lies, the colour says whether that is better.
-std::string difference_text(const Difference& difference, const Quantity& quantity) {
-  const Verdict verdict = verdict_of(difference, quantity);
+std::string difference_text(const Difference& difference, const measure::Measure& measure) {
+  const Verdict verdict = verdict_of(difference, measure);
   if (verdict == Verdict::kOneSeed) return "<span class=\"noise\">&ndash;</span>";
   const bool outside = verdict == Verdict::kOutside;
-  const char* css = !outside ? "noise" : quantity.is_gain(difference.percent) ? "better" : "worse";
+  const char* css = !outside ? "noise" : measure.is_gain(difference.percent) ? "better" : "worse";
   const char* mark = verdict == Verdict::kWithin ? "&#9675;"
                      : !outside                  ? "="
                      : difference.percent < 0    ? "&#9664;"
@@ -63,27 +64,29 @@ std::string difference_text(const Difference& difference, const Quantity& quanti
          percent_text(difference.interval->high) + "]</span>";
 }
 
+bool in_percent(const std::string& unit) { return unit == "%"; }
+
 /// "&thinsp;%", " points"
-std::string unit_text(const Quantity& quantity) {
-  return (quantity.is_ratio ? "&thinsp;" : " ") + std::string(quantity.unit);
+std::string unit_text(const measure::Measure& measure) {
+  return (in_percent(measure.unit) ? "&thinsp;" : " ") + std::string(measure.unit);
 }
 
 std::string cell_html(const std::optional<Cell>& cell,
-                      const Quantity& quantity,
+                      const measure::Measure& measure,
                       const Comparison& comparison) {
   const bool has_differences = comparison.has_intervals();
   if (!cell) return has_differences ? "<td>&ndash;</td><td>&ndash;</td>" : "<td>&ndash;</td>";
   std::string html = "<td>" + number_text(cell->mean, 4);
   if (cell->deviation_percent) {
     html += "<span class=\"second\">&plusmn; " + number_text(*cell->deviation_percent, 2) +
-            unit_text(quantity) + "</span>";
+            unit_text(measure) + "</span>";
   }
   if (!has_differences) return html + "</td>";
   html += "</td><td>";
-  html += cell->to_reference ? difference_text(*cell->to_reference, quantity) : "&ndash;";
+  html += cell->to_reference ? difference_text(*cell->to_reference, measure) : "&ndash;";
   if (cell->to_matched) {
     html += "<span class=\"second\">to " + escape_html(comparison.matched) + ": " +
-            difference_text(*cell->to_matched, quantity) + "</span>";
+            difference_text(*cell->to_matched, measure) + "</span>";
   }
   return html + "</td>";
 }
@@ -105,9 +108,9 @@ std::string table(const Comparison& comparison) {
   }
   html += "<th rowspan=\"2\" scope=\"col\">" + escape_html(comparison.unit) + "/s</th></tr>\n<tr>";
   for (const Column& column : comparison.columns) {
-    html += std::string("<th scope=\"col\">") + column.quantity->metric + "</th>";
+    html += std::string("<th scope=\"col\">") + column.measure->name + "</th>";
     if (!has_differences) continue;
-    html += std::string("<th scope=\"col\">difference, ") + column.quantity->unit + "</th>";
+    html += std::string("<th scope=\"col\">difference, ") + column.measure->unit + "</th>";
   }
   html += "</tr></thead>\n<tbody>\n";
   for (size_t i = 0; i < std::min(comparison.rows.size(), kMaxRows); ++i) {
@@ -118,7 +121,7 @@ std::string table(const Comparison& comparison) {
     if (row.leaks_future) html += "<span class=\"tag worse\">&#9888; sees the future</span>";
     html += "</th><td>" + std::to_string(row.seeds.size()) + "</td>";
     for (size_t c = 0; c < row.cells.size(); ++c) {
-      html += cell_html(row.cells[c], *comparison.columns[c].quantity, comparison);
+      html += cell_html(row.cells[c], *comparison.columns[c].measure, comparison);
     }
     html += "<td>" + (row.units_per_second ? number_text(*row.units_per_second, 3) : "&ndash;") +
             "</td></tr>\n";
@@ -136,7 +139,7 @@ std::string noise_text(const Comparison& comparison) {
   for (const Column& column : comparison.columns) {
     if (!column.noise_percent) continue;
     text += (text.empty() ? " Noise of one training: " : "; ") + escape_html(column.name) + " " +
-            number_text(*column.noise_percent, 2) + unit_text(*column.quantity);
+            number_text(*column.noise_percent, 2) + unit_text(*column.measure);
   }
   return text.empty() ? "" : text + ".";
 }
@@ -145,8 +148,7 @@ std::string noise_text(const Comparison& comparison) {
 std::string table_legend(const Comparison& comparison) {
   std::string margins;
   for (const Column& column : comparison.columns) {
-    const std::string margin =
-        number_text(column.quantity->margin, 3) + unit_text(*column.quantity);
+    const std::string margin = number_text(column.measure->margin, 3) + unit_text(*column.measure);
     if (margins.find(margin) == std::string::npos)
       margins += (margins.empty() ? "" : ", ") + margin;
   }
@@ -158,26 +160,28 @@ std::string table_legend(const Comparison& comparison) {
          ", the smallest difference that can matter</span>. In brackets the middle 95&thinsp;% "
          "over "
          "seeds and " +
-         std::string(comparison.quantity.data) +
-         "; &plusmn; is the standard deviation over seeds." + noise_text(comparison) + "</p>\n";
+         comparison.measures->data + "; &plusmn; is the standard deviation over seeds." +
+         noise_text(comparison) + "</p>\n";
 }
 
 /// What the table of a comparison shows, and which way is better.
 std::string table_lead(const Comparison& comparison, const std::string& reference) {
-  const Quantity& quantity = comparison.quantity;
-  const std::string reading = reading_text(comparison.reading);
-  const std::string measured = reading.empty() ? "" : ", measured " + reading;
+  const measure::Measure& measure = comparison.measures->main();
+  const std::string reading = measure::reading_text(comparison.reading);
   std::string text =
-      (quantity.is_ratio ? "Perplexity of each method (geometric mean over seeds)" + measured
-                         : "Accuracy of each method (mean over seeds, percent)") +
+      measure.title() + " of each method (" +
+      (measure.is_ratio ? "geometric mean over seeds" : "mean over seeds") +
+      (in_percent(measure.value_unit) ? ", percent)" : ")") +
+      (reading.empty() ? "" : ", measured " + reading) +
       (comparison.has_intervals() ? ", and its difference to " + reference + " in " +
-                                        (quantity.is_ratio ? "percent" : quantity.unit) +
+                                        (in_percent(measure.unit) ? "percent" : measure.unit) +
                                         " over the seeds that both have. "
                                   : ". One seed can not tell differences. ") +
-      (quantity.higher_is_better ? "Higher" : "Lower") + " is better.";
-  const auto is_error = [](const Column& column) { return column.quantity == &kCorruptionError; };
-  if (std::any_of(comparison.columns.begin(), comparison.columns.end(), is_error)) {
-    text += " mCE is the mean corruption error, AlexNet = 100: lower is better.";
+      (measure.higher_is_better ? "Higher" : "Lower") + " is better.";
+  std::set<std::string> remarks;
+  for (const Column& column : comparison.columns) {
+    const std::string remark = column.measure->remark;
+    if (!remark.empty() && remarks.insert(remark).second) text += " " + remark;
   }
   return text;
 }
@@ -254,7 +258,7 @@ std::string attacked_section() {
                      "</div>\n<div id=\"attacked\"></div>\n");
 }
 
-std::string corruption_section(const std::vector<Chart>& charts) {
+std::string corruption_section(const Comparison& comparison, const std::vector<Chart>& charts) {
   if (charts.empty()) return "";
   std::string content = "<div class=\"grid\">\n";
   for (const Chart& chart : charts) {
@@ -263,7 +267,9 @@ std::string corruption_section(const std::vector<Chart>& charts) {
                                  : "<div class=\"controls\">" +
                                        selector("corruption", "Corruption") + "</div>\n");
   }
-  return section("Corruptions", "Accuracy on pictures that were damaged without malice.",
+  return section("Corruptions",
+                 comparison.measures->main().title() + " on " + comparison.measures->data +
+                     " that were damaged without malice.",
                  content + "</div>\n");
 }
 

@@ -24,7 +24,7 @@ std::string chart_section(const std::string& title,
                           const std::vector<Chart>& charts,
                           const std::string& controls = "");
 std::string attacked_section();  ///< the page draws its pictures
-std::string corruption_section(const std::vector<Chart>& charts);
+std::string corruption_section(const Comparison& comparison, const std::vector<Chart>& charts);
 std::string loss_section(const std::vector<Chart>& charts);
 std::string heat_section();  ///< the page draws its maps
 std::string head_section(const ChartGroups& charts);

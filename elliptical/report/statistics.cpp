@@ -102,31 +102,36 @@ std::optional<TrainingNoise> training_noise(
   return TrainingNoise{std::sqrt(squares / static_cast<double>(degrees)), degrees};
 }
 
+DataParts parts_of_mean(const std::vector<BlockDifference>& blocks) {
+  const auto difference = [blocks](const std::vector<size_t>& drawn) -> std::optional<double> {
+    double sum = 0, weight = 0;
+    for (const size_t place : drawn) {
+      sum += blocks[place].weight * blocks[place].value;
+      weight += blocks[place].weight;
+    }
+    return weight > 0 ? std::optional(sum / weight) : std::nullopt;
+  };
+  return {.count = blocks.size(), .difference = difference};
+}
+
 Interval difference_interval(double difference,
                              int64_t num_seeds,
                              const TrainingNoise& noise,
-                             const std::vector<BlockDifference>& blocks,
+                             const DataParts& parts,
                              int64_t num_replicates,
                              RandomKey key) {
-  double sum = 0, weight = 0;
-  for (const BlockDifference& block : blocks) {
-    sum += block.weight * block.value;
-    weight += block.weight;
-  }
-  const double center = weight > 0 ? sum / weight : 0;
+  std::vector<size_t> drawn(parts.count);
+  std::iota(drawn.begin(), drawn.end(), size_t{0});
+  const std::optional<double> center = parts.count > 0 ? parts.difference(drawn) : std::nullopt;
   const double scale = noise.deviation * std::sqrt(2.0 / static_cast<double>(num_seeds));
 
   RandomStream random(key);
   std::vector<double> replicates(static_cast<size_t>(num_replicates));
   for (double& replicate : replicates) {
     replicate = difference + scale * draw_student_t(random, static_cast<double>(noise.degrees));
-    double drawn_sum = 0, drawn_weight = 0;
-    for (size_t i = 0; i < blocks.size(); ++i) {
-      const BlockDifference& block = blocks[random.below(blocks.size())];
-      drawn_sum += block.weight * block.value;
-      drawn_weight += block.weight;
-    }
-    if (drawn_weight > 0) replicate += drawn_sum / drawn_weight - center;
+    for (size_t& place : drawn) place = random.below(parts.count);
+    if (!center) continue;
+    if (const auto other = parts.difference(drawn)) replicate += *other - *center;
   }
   std::sort(replicates.begin(), replicates.end());
   return {quantile(replicates, (1 - kCovered) / 2), quantile(replicates, (1 + kCovered) / 2)};

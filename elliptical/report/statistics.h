@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -44,12 +45,23 @@ struct BlockDifference {
   double weight = 0;
 };
 
-/// The middle 95 % of the bootstrap that comparison.h describes. Without blocks it covers the noise
+/// Parts of the data, to be drawn with replacement.
+struct DataParts {
+  size_t count = 0;
+  /// How far two methods differ on the parts that are drawn, by their places and each perhaps
+  /// several times, in the level of their measure. Nothing where it can not be told.
+  std::function<std::optional<double>(const std::vector<size_t>& drawn)> difference = {};
+};
+
+/// Of measures whose whole is a mean: the mean of the parts' differences, by their weights.
+DataParts parts_of_mean(const std::vector<BlockDifference>& blocks);
+
+/// The middle 95 % of the bootstrap that comparison.h describes. Without parts it covers the noise
 /// of training alone.
 Interval difference_interval(double difference,
                              int64_t num_seeds,
                              const TrainingNoise& noise,
-                             const std::vector<BlockDifference>& blocks,
+                             const DataParts& parts,
                              int64_t num_replicates,
                              RandomKey key);
 

@@ -13,7 +13,7 @@
 #include "elliptical/attack/spsa.h"
 #include "elliptical/base/config.h"
 #include "elliptical/base/errors.h"
-#include "elliptical/base/names.h"
+#include "elliptical/base/name_table.h"
 
 namespace elliptical::run {
 namespace {
@@ -21,26 +21,21 @@ namespace {
 /// The parts between commas; UsageError where one is empty or comes twice.
 std::vector<std::string> split_list(const std::string& text, const std::string& subject) {
   std::vector<std::string> parts;
-  for (size_t start = 0; start <= text.size();) {
-    const size_t end = std::min(text.find(',', start), text.size());
-    parts.push_back(text.substr(start, end - start));
-    if (parts.back().empty()) {
+  for (const std::string& part : split(text)) {
+    if (part.empty()) {
       throw UsageError(subject + ": must be a list like a,b, got \"" + text + "\"");
     }
-    if (std::count(parts.begin(), parts.end(), parts.back()) > 1) {
-      throw UsageError(subject + ": must name each once, got \"" + parts.back() + "\" twice");
+    if (std::find(parts.begin(), parts.end(), part) != parts.end()) {
+      throw UsageError(subject + ": must name each once, got \"" + part + "\" twice");
     }
-    start = end + 1;
+    parts.push_back(part);
   }
   return parts;
 }
 
 ChosenOptions find_attack(const std::string& name) {
-  std::vector<std::string> names;
-  for (const attack::AttackEntry& entry : attack::attack_table()) names.emplace_back(entry.name);
-  if (std::find(names.begin(), names.end(), name) == names.end()) {
-    throw UsageError("--attack: " + unknown_name(name, names) + " (run: elliptical list attacks)");
-  }
+  require_entry<UsageError>(attack::attack_table(), name, "--attack",
+                            " (run: elliptical list attacks)");
   return ChosenOptions(attack::attack_choices(), name);
 }
 

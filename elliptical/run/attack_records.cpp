@@ -8,8 +8,8 @@
 #include <set>
 
 #include "elliptical/attack/auto_attack.h"
-#include "elliptical/base/attack_flags.h"
 #include "elliptical/base/config.h"
+#include "elliptical/measure/attack_flags.h"
 
 namespace elliptical::run {
 namespace {
@@ -107,19 +107,19 @@ void add_case(const AttackPlan& plan,
   };
   const std::string name = each.attack.name();
   if (name == "auto-attack") {
-    labels[kFlagRandomised] = score.is_randomised;
-    labels[kFlagProbabilities] = score.looks_like_probabilities;
-    labels[kFlagFewClasses] = score.has_few_classes;
-    labels[kFlagSquareBeatsGradients] =
+    labels[measure::kFlagRandomised] = score.is_randomised;
+    labels[measure::kFlagProbabilities] = score.looks_like_probabilities;
+    labels[measure::kFlagFewClasses] = score.has_few_classes;
+    labels[measure::kFlagSquareBeatsGradients] =
         attack::square_beats_gradients(broken_by_square(score), score.count);
     std::string skipped;
     for (const auto& [stage, robust] : score.stages) {
       if (!attack::is_possible(stage, num_classes)) skipped += (skipped.empty() ? "" : " ") + stage;
     }
-    if (!skipped.empty()) labels[kSkippedStages] = skipped;
+    if (!skipped.empty()) labels[measure::kSkippedStages] = skipped;
   }
   if (name == "apgd-dlr" || name == "apgd-t" || name == "auto-attack") {
-    labels[kFlagZeroGradients] = score.num_zero_gradients > 0;
+    labels[measure::kFlagZeroGradients] = score.num_zero_gradients > 0;
   }
   add("clean_accuracy", score.clean_top1);
   add("clean_accuracy_top5", score.clean_top5);

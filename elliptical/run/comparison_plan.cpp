@@ -11,6 +11,7 @@
 #include "elliptical/base/controls.h"
 #include "elliptical/base/errors.h"
 #include "elliptical/base/names.h"
+#include "elliptical/measure/labels.h"
 
 namespace elliptical::run {
 namespace {
@@ -178,12 +179,9 @@ std::vector<PlannedRun> plan_comparison(const ComparisonRequest& request) {
 std::optional<double> measured_metric_mean(const std::vector<Record>& records, int64_t step) {
   std::optional<double> value;
   for (const Record& record : records) {
-    const auto has = [&](const char* name, const LabelValue& wanted) {
-      const auto label = record.labels.find(name);
-      return label != record.labels.end() && label->second == wanted;
-    };
-    if (record.metric == "metric_mean" && std::isfinite(record.value) && has("step", step) &&
-        !has("source", std::string("eval"))) {
+    if (record.metric == "metric_mean" && std::isfinite(record.value) &&
+        measure::step_of(record) == step &&
+        measure::source_of(record) == measure::Source::kTraining) {
       value = record.value;
     }
   }
@@ -202,13 +200,10 @@ RunOptions with_value(const PlannedRun& planned, double mean) {
 
 namespace {
 
-std::vector<std::string> split_at_commas(const std::string& text) {
-  std::vector<std::string> parts;
-  for (size_t start = 0; start < text.size();) {
-    const size_t end = std::min(text.find(',', start), text.size());
-    parts.push_back(text.substr(start, end - start));
-    start = end + 1;
-  }
+/// A comma at the end is no part of its own: "2," is a list of one.
+std::vector<std::string> split_list(const std::string& text) {
+  std::vector<std::string> parts = split(text);
+  if (parts.back().empty()) parts.pop_back();
   return parts;
 }
 
@@ -216,7 +211,7 @@ std::vector<std::string> split_at_commas(const std::string& text) {
 
 std::vector<int64_t> parse_seeds(const std::string& text) {
   std::vector<int64_t> numbers;
-  for (const std::string& part : split_at_commas(text)) {
+  for (const std::string& part : split_list(text)) {
     int64_t number = -1;
     const auto result = std::from_chars(part.data(), part.data() + part.size(), number);
     const bool is_number = result.ec == std::errc() && result.ptr == part.data() + part.size();
@@ -243,7 +238,7 @@ std::vector<std::string> parse_controls(const std::string& text) {
   const std::vector<std::string> all(kControls.begin(), kControls.end());
   if (text == "all") return all;
   if (text == "none") return {};
-  const std::vector<std::string> names = split_at_commas(text);
+  const std::vector<std::string> names = split_list(text);
   for (const std::string& name : names) {
     if (std::find(all.begin(), all.end(), name) == all.end()) {
       std::vector<std::string> known = {"all", "none"};

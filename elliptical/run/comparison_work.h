@@ -21,6 +21,7 @@ struct ComparisonWork {
   int64_t num_tokens = 0;  ///< of that split, where they must be known to tell the cost
   /// How damaged data are measured: what records tell of it, and the options of the evaluation;
   /// none of those: clean data only.
+  std::string perturbation;
   double strength = 0;
   std::string corruption;
   std::vector<std::string> damage;

@@ -21,7 +21,7 @@ Labels run_labels(const RunPaths& paths,
                   const RunOptions& options,
                   tasks::Task& task,
                   int64_t step,
-                  const std::string& source) {
+                  measure::Source source) {
   LabelValue name = options.name;
   if (options.name.empty()) {
     const Labels model = task.labels();
@@ -31,7 +31,7 @@ Labels run_labels(const RunPaths& paths,
   Labels labels{{"name", name},
                 {"run", paths.name()},
                 {"seed", options.seed},
-                {"source", source},
+                {"source", std::string(to_string(source))},
                 {"step", step}};
   if (options.smoke.value_or(false)) labels["smoke"] = true;
   if (options.train.eval_weights != Weights::kTrained) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "elliptical/measure/labels.h"
 #include "elliptical/run/progress.h"
 #include "elliptical/run/run_folder.h"
 #include "elliptical/run/run_options.h"
@@ -35,12 +36,12 @@ struct LoopHooks {
 
 using Labels = std::map<std::string, LabelValue>;
 
-/// What every record of a run carries: whose it is, and by what it was made ("train", "eval").
+/// What every record of a run carries: whose it is, and who makes it.
 Labels run_labels(const RunPaths& paths,
                   const RunOptions& options,
                   tasks::Task& task,
                   int64_t step,
-                  const std::string& source);
+                  measure::Source source);
 
 /// Nothing when a signal asked to stop meanwhile. `labels` join those of the task and of the set.
 /// The model is in evaluation mode only while this runs.

@@ -13,6 +13,7 @@
 
 #include "elliptical/base/errors.h"
 #include "elliptical/base/records.h"
+#include "elliptical/measure/labels.h"
 #include "elliptical/run/failure_text.h"
 
 namespace elliptical::run {
@@ -50,19 +51,15 @@ void send_progress(int pipe, const Progress& progress) {
   send(pipe, record);
 }
 
-template <class T>
-T label(const Record& record, const char* name) {
-  return std::get<T>(record.labels.at(name));
-}
-
 Progress received_progress(const Record& record) {
-  Progress progress{.phase = label<std::string>(record, "phase"),
+  Progress progress{.phase = measure::required_label<std::string>(record, "phase"),
                     .done = record.count,
-                    .total = label<int64_t>(record, "total"),
-                    .units_per_second = label<double>(record, "rate"),
-                    .unit = label<std::string>(record, "unit"),
-                    .seconds_left = label<double>(record, "seconds_left")};
-  if (record.labels.contains("loss")) progress.loss = label<double>(record, "loss");
+                    .total = measure::required_label<int64_t>(record, "total"),
+                    .units_per_second = measure::required_label<double>(record, "rate"),
+                    .unit = measure::required_label<std::string>(record, "unit"),
+                    .seconds_left = measure::required_label<double>(record, "seconds_left")};
+  if (record.labels.contains("loss"))
+    progress.loss = measure::required_label<double>(record, "loss");
   return progress;
 }
 
@@ -172,9 +169,10 @@ bool Jobs::read_from(size_t job, Child& child, std::vector<JobEvent>& events) {
     const Record record = parse_record(child.text.substr(0, end));
     child.text.erase(0, end + 1);
     if (record.metric == kError) {
-      child.error = label<std::string>(record, "text");
+      child.error = measure::required_label<std::string>(record, "text");
     } else if (record.metric == kNotice) {
-      events.push_back({.job = job, .notice = label<std::string>(record, "text")});
+      events.push_back(
+          {.job = job, .notice = measure::required_label<std::string>(record, "text")});
     } else {
       events.push_back({.job = job, .progress = received_progress(record)});
     }

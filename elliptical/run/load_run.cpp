@@ -75,7 +75,7 @@ LoadedRun load_run(const LoadRequest& request) {
   return loaded;
 }
 
-Labels loaded_labels(const LoadedRun& loaded, const std::string& source) {
+Labels loaded_labels(const LoadedRun& loaded, measure::Source source) {
   Labels labels = run_labels(loaded.paths, loaded.options, *loaded.task, loaded.step, source);
   // Other weights than those that the run is measured by are another model.
   if (loaded.weights != loaded.options.train.eval_weights) {

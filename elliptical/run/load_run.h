@@ -57,7 +57,7 @@ ChosenWeights choose_weights(const RunPaths& paths,
                              const RunOptions& options,
                              const LoadRequest& request);
 
-/// What every record of a measurement carries; `source`: "eval", "attack".
-Labels loaded_labels(const LoadedRun& loaded, const std::string& source);
+/// What every record of a measurement carries.
+Labels loaded_labels(const LoadedRun& loaded, measure::Source source);
 
 }  // namespace elliptical::run

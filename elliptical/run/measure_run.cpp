@@ -13,6 +13,7 @@
 #include "elliptical/base/config.h"
 #include "elliptical/base/errors.h"
 #include "elliptical/base/names.h"
+#include "elliptical/measure/labels.h"
 #include "elliptical/run/attack_evaluation.h"
 #include "elliptical/run/attack_records.h"
 #include "elliptical/run/signals.h"
@@ -43,7 +44,8 @@ std::vector<Record> evaluate_run(const EvaluateRequest& request) {
   const SignalGuard signals;
   request.hooks.describe(run.task->data_description());
   auto records =
-      evaluate(*run.task, *eval_options, loaded_labels(run, "eval"), request.hooks, request.dump);
+      evaluate(*run.task, *eval_options, loaded_labels(run, measure::Source::kEvaluation),
+               request.hooks, request.dump);
   if (!records) {
     const int signal = stop_signal();
     throw Interrupted(run.paths.folder.string() + ": evaluation stopped by " + signal_name(signal) +
@@ -79,7 +81,7 @@ std::vector<Record> attack_run(const AttackRunRequest& request) {
       evaluate_attacks({.task = *run.task,
                         .eval_options = *eval_options,
                         .plan = request.plan,
-                        .labels = loaded_labels(run, "attack"),
+                        .labels = loaded_labels(run, measure::Source::kAttack),
                         .state = run.paths.attacks(),
                         .program = request.program,
                         .hooks = request.hooks,
@@ -100,7 +102,7 @@ store::NamedTensors concatenated(const tasks::Dump& dump) {
 }
 
 bool is_part(const Record& record) {
-  return record.labels.contains("block") || record.labels.contains("head");
+  return measure::is_block(record) || measure::is_of_head(record);
 }
 
 void require_finite_records(const std::vector<Record>& records, const fs::path& folder) {

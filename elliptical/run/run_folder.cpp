@@ -42,11 +42,6 @@ std::string holder(int descriptor) {
 
 }  // namespace
 
-std::string RunPaths::name() const {
-  const fs::path whole = fs::absolute(folder).lexically_normal();
-  return whole.has_filename() ? whole.filename().string() : whole.parent_path().filename().string();
-}
-
 RunPaths find_run(const fs::path& folder) {
   const RunPaths paths{folder};
   std::error_code error;

@@ -1,41 +1,21 @@
 // SPDX-License-Identifier: MIT
 //
-// The folder of a run:
-//     config.toml     the effective configuration
-//     records.jsonl   one measured number a line
-//     log.jsonl       losses of single steps
-//     attacks.jsonl   batches that `attack` has finished
-//     lock            held while a process trains the run
-//     attack.lock     held while a process attacks it
-//     checkpoints/    step-N/ each (checkpoint.h)
-//     snapshot.safetensors  what the model does on one small input, after `eval`
-//     attack.safetensors    pictures before and after an attack, after `attack`
-// The lock belongs to the open file, so it ends with the process that holds it, however that ends.
+// The folder of a run, whose paths are those of measure/run_paths.h: how it is made, found and
+// locked. The lock belongs to the open file, so it ends with the process that holds it, however
+// that ends.
 #pragma once
 
 #include <filesystem>
 #include <functional>
 #include <string>
 
+#include "elliptical/measure/run_paths.h"
+
 namespace elliptical::run {
 
 namespace fs = std::filesystem;
 
-/// Where things are; reading needs no lock.
-struct RunPaths {
-  fs::path folder;
-  fs::path config() const { return folder / "config.toml"; }
-  fs::path records() const { return folder / "records.jsonl"; }
-  fs::path log() const { return folder / "log.jsonl"; }
-  fs::path attacks() const { return folder / "attacks.jsonl"; }
-  fs::path lock() const { return folder / "lock"; }
-  fs::path attack_lock() const { return folder / "attack.lock"; }
-  fs::path checkpoints() const { return folder / "checkpoints"; }
-  fs::path snapshot() const { return folder / "snapshot.safetensors"; }
-  fs::path attack_pictures() const { return folder / "attack.safetensors"; }
-  /// What records call the run: the folder's own name.
-  std::string name() const;
-};
+using measure::RunPaths;
 
 /// The paths of an existing run; RunError when `folder` holds none.
 RunPaths find_run(const fs::path& folder);

@@ -10,6 +10,7 @@
 #include "elliptical/base/config.h"
 #include "elliptical/base/errors.h"
 #include "elliptical/base/names.h"
+#include "elliptical/measure/labels.h"
 #include "elliptical/run/data_check.h"
 #include "elliptical/run/non_finite.h"
 #include "elliptical/run/optimizer.h"
@@ -21,24 +22,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Label of records that training itself wrote.
-constexpr const char* kSource = "source";
-constexpr const char* kTraining = "train";
-
 /// Whether `step`, which has just been done, is one of every `interval`, or the last.
 bool is_due(int64_t step, int64_t interval, int64_t steps) {
   return step > 0 && (step == steps || (interval > 0 && step % interval == 0));
-}
-
-int64_t step_of(const Record& record) {
-  const auto label = record.labels.find("step");
-  if (label == record.labels.end() || !std::holds_alternative<int64_t>(label->second)) return -1;
-  return std::get<int64_t>(label->second);
-}
-
-bool is_of_training(const Record& record) {
-  const auto label = record.labels.find(kSource);
-  return label != record.labels.end() && label->second == LabelValue(std::string(kTraining));
 }
 
 class Trainer {
@@ -132,7 +118,7 @@ void Trainer::restore() {
   RecordWriter::truncate_after_step(job_.paths.records(), step_, notice);
   RecordWriter::truncate_after_step(job_.paths.log(), step_, notice);
   for (const Record& record : read_records(job_.paths.records())) {
-    if (is_of_training(record)) note_best(record);
+    if (measure::source_of(record) == measure::Source::kTraining) note_best(record);
   }
   if (checkpoint)
     job_.hooks.say(job_.paths.folder.string() + ": continues after step " + std::to_string(step_));
@@ -143,7 +129,7 @@ void Trainer::note_best(const Record& record) {
   const bool lower = options_.train.best_order == MetricOrder::kLowest;
   if (best_value_ && !(lower ? record.value < *best_value_ : record.value > *best_value_)) return;
   best_value_ = record.value;
-  best_step_ = step_of(record);
+  best_step_ = measure::step_of(record);
 }
 
 void Trainer::update() {
@@ -237,7 +223,7 @@ void Trainer::require_finite() {
 
 bool Trainer::evaluate_now() {
   const std::unique_ptr<Options> eval_options = task_.make_eval_options();
-  const Labels labels = run_labels(job_.paths, options_, task_, step_, kTraining);
+  const Labels labels = run_labels(job_.paths, options_, task_, step_, measure::Source::kTraining);
   std::optional<AverageInUse> average;
   if (options_.train.eval_weights == Weights::kAverage) average.emplace(average_);
   const auto measured = evaluate(task_, *eval_options, labels, job_.hooks);
@@ -246,7 +232,9 @@ bool Trainer::evaluate_now() {
   // A process that died between two of these lines may have left some of them.
   std::vector<std::string> present;
   for (const Record& record : read_records(job_.paths.records())) {
-    if (is_of_training(record) && step_of(record) == step_) present.push_back(to_json_line(record));
+    if (measure::source_of(record) == measure::Source::kTraining &&
+        measure::step_of(record) == step_)
+      present.push_back(to_json_line(record));
   }
   for (const Record& record : *measured) {
     const bool is_new =
@@ -258,11 +246,9 @@ bool Trainer::evaluate_now() {
     is_diverged_ = !std::isfinite(measured->front().value);
     char value[32];
     std::snprintf(value, sizeof value, "%.6g", measured->front().value);
-    const auto method = measured->front().labels.find("method");
+    const std::string method = measure::label_text(measured->front(), "method");
     job_.hooks.say("step " + std::to_string(step_) + ": " + measured->front().metric + " " + value +
-                   (method == measured->front().labels.end()
-                        ? ""
-                        : " (method " + std::get<std::string>(method->second) + ")"));
+                   (method.empty() ? "" : " (method " + method + ")"));
   }
   return true;
 }

@@ -13,6 +13,7 @@
 #include "elliptical/models/rvt.h"
 #include "elliptical/models/vit.h"
 #include "elliptical/nn/attention/metric_statistics.h"
+#include "elliptical/tasks/classify_image_measures.h"
 #include "elliptical/tasks/image_evaluation.h"
 #include "elliptical/tasks/metric_scores.h"
 #include "elliptical/tasks/picture_snapshot.h"
@@ -155,7 +156,7 @@ std::map<std::string, std::string> ClassifyImageTask::data_fingerprint() const {
 std::map<std::string, LabelValue> ClassifyImageTask::labels() const {
   std::map<std::string, LabelValue> labels = model_->labels();
   labels["num_parameters"] = model_->num_parameters();
-  labels["task"] = std::string("classify_image");
+  labels["task"] = std::string(kClassifyImageMeasures.task);
   if (!options_.init.empty()) labels["init"] = options_.init;
   return labels;
 }

@@ -17,16 +17,6 @@ namespace {
 
 constexpr const char* kFrost = "frost";
 
-std::vector<std::string> split_at_commas(const std::string& list) {
-  std::vector<std::string> parts;
-  for (size_t start = 0; start <= list.size();) {
-    const size_t end = std::min(list.find(',', start), list.size());
-    parts.push_back(list.substr(start, end - start));
-    start = end + 1;
-  }
-  return parts;
-}
-
 }  // namespace
 
 void ImageEvalOptions::visit(FieldList& fields) {
@@ -60,7 +50,7 @@ std::vector<const data::CorruptionEntry*> corruptions_of(const std::string& list
   const auto& table = data::corruption_table();
   std::vector<std::string> names = {"none", "main", "extra", "all"};
   for (const data::CorruptionEntry& entry : table) names.emplace_back(entry.name);
-  for (const std::string& part : split_at_commas(list)) {
+  for (const std::string& part : split(list)) {
     const size_t before = result.size();
     for (const data::CorruptionEntry& entry : table) {
       const bool is_main = entry.group == data::CorruptionGroup::kMain;

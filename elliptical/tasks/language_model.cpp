@@ -11,6 +11,7 @@
 #include "elliptical/base/errors.h"
 #include "elliptical/base/option_limits.h"
 #include "elliptical/data/text/small_language.h"
+#include "elliptical/tasks/language_model_measures.h"
 #include "elliptical/tasks/lm_evaluation.h"
 #include "elliptical/tasks/metric_scores.h"
 #include "elliptical/tasks/task_memory.h"
@@ -162,7 +163,7 @@ std::map<std::string, std::string> LanguageModelTask::data_fingerprint() const {
 std::map<std::string, LabelValue> LanguageModelTask::labels() const {
   std::map<std::string, LabelValue> labels = model_->labels();
   labels["num_parameters"] = model_->num_parameters();
-  labels["task"] = std::string("language_model");
+  labels["task"] = std::string(kLanguageModelMeasures.task);
   return labels;
 }
 

@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include <torch/torch.h>
 
-#include <algorithm>
-
 #include "elliptical/base/errors.h"
-#include "elliptical/base/names.h"
+#include "elliptical/base/name_table.h"
 #include "elliptical/tasks/classify_image.h"
+#include "elliptical/tasks/classify_image_measures.h"
 #include "elliptical/tasks/language_model.h"
+#include "elliptical/tasks/language_model_measures.h"
 #include "elliptical/tasks/task.h"
 
 namespace elliptical::tasks {
 namespace {
-
-template <class T>
-std::unique_ptr<Options> make_options() {
-  return std::make_unique<T>();
-}
 
 template <class SomeTask, class SomeOptions>
 std::unique_ptr<Task> make_task(const Options& options, const TaskSetup& setup) {
@@ -32,15 +27,17 @@ void shrink(Options& options) {
 const std::vector<TaskEntry>& task_table() {
   // The first one is the default of a recipe that names none.
   static const std::vector<TaskEntry> table{
-      {.name = "language_model",
+      {.name = kLanguageModelMeasures.task,
        .description = "predict each next word of a text with a causal transformer",
+       .measures = &kLanguageModelMeasures,
        .make_options = make_options<LanguageModelOptions>,
        .make = make_task<LanguageModelTask, LanguageModelOptions>,
        .shrink = shrink<LanguageModelOptions>,
        .cost = lm_cost,
        .rehearse = rehearse_lm},
-      {.name = "classify_image",
+      {.name = kClassifyImageMeasures.task,
        .description = "tell pictures apart, one class for each",
+       .measures = &kClassifyImageMeasures,
        .make_options = make_options<ClassifyImageOptions>,
        .make = make_task<ClassifyImageTask, ClassifyImageOptions>,
        .shrink = shrink<ClassifyImageOptions>,
@@ -51,23 +48,21 @@ const std::vector<TaskEntry>& task_table() {
 }
 
 const std::vector<OptionsEntry>& task_choices() {
-  static const std::vector<OptionsEntry> choices = [] {
-    std::vector<OptionsEntry> list;
-    for (const TaskEntry& entry : task_table()) {
-      list.push_back({entry.name, entry.description, entry.make_options});
-    }
-    return list;
-  }();
+  static const std::vector<OptionsEntry> choices = choices_of(task_table());
   return choices;
 }
 
+const measure::MeasureTable& measure_table() {
+  static const measure::MeasureTable table = [] {
+    measure::MeasureTable list;
+    for (const TaskEntry& entry : task_table()) list.push_back(entry.measures);
+    return list;
+  }();
+  return table;
+}
+
 const TaskEntry& find_task(const std::string& name) {
-  std::vector<std::string> names;
-  for (const TaskEntry& entry : task_table()) {
-    if (entry.name == name) return entry;
-    names.emplace_back(entry.name);
-  }
-  throw ConfigError("task: " + unknown_name(name, names));
+  return require_entry<ConfigError>(task_table(), name, "task");
 }
 
 Loss with_auxiliary(const at::Tensor& main, const nn::Pass& pass) {

@@ -22,6 +22,7 @@
 
 #include "elliptical/base/options.h"
 #include "elliptical/base/records.h"
+#include "elliptical/measure/task_measures.h"
 #include "elliptical/nn/pass.h"
 
 namespace elliptical::tasks {
@@ -184,6 +185,8 @@ inline constexpr int64_t kRehearsalBatch = 8;
 struct TaskEntry {
   const char* name;
   const char* description;
+  /// What it measures and what can be done to its data: `compare`, `eval` and reports read it.
+  const measure::TaskMeasures* measures;
   std::unique_ptr<Options> (*make_options)();
   /// Reads the data and builds the model with its initial weights, both from the seed. Throws
   /// ConfigError or DataError before any long work.
@@ -200,5 +203,7 @@ struct TaskEntry {
 const std::vector<TaskEntry>& task_table();
 const std::vector<OptionsEntry>& task_choices();
 const TaskEntry& find_task(const std::string& name);
+/// What all tasks declare, in the order of the table.
+const measure::MeasureTable& measure_table();
 
 }  // namespace elliptical::tasks

@@ -34,5 +34,12 @@ TEST(UnknownName, ListsAllWhenNoneIsNear) {
             "unknown \"square\", known: circle, ellipse");
 }
 
+TEST(Split, KeepsEmptyParts) {
+  EXPECT_EQ(split("a,b"), (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(split("a,,b,"), (std::vector<std::string>{"a", "", "b", ""}));
+  EXPECT_EQ(split(""), (std::vector<std::string>{""}));
+  EXPECT_EQ(split("a b", ' '), (std::vector<std::string>{"a", "b"}));
+}
+
 }  // namespace
 }  // namespace elliptical

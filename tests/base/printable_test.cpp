@@ -30,5 +30,12 @@ TEST(Printable, EscapesWhatTerminalsObey) {
   EXPECT_EQ(printable("\xEF\xBB\xBFword\xE2\x80\xA8"), "\\u{feff}word\\u{2028}");
 }
 
+TEST(ShellWord, IsQuotedWhereItMust) {
+  EXPECT_EQ(shell_word("runs/a-1.5_b"), "runs/a-1.5_b");
+  EXPECT_EQ(shell_word("my runs/a"), "'my runs/a'");
+  EXPECT_EQ(shell_word("it's; rm"), "'it'\\''s; rm'");
+  EXPECT_EQ(shell_word(""), "''");
+}
+
 }  // namespace
 }  // namespace elliptical

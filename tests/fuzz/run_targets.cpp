@@ -26,6 +26,8 @@
 #include "elliptical/report/heat_maps.h"
 #include "elliptical/report/run_data.h"
 #include "elliptical/report/snapshots.h"
+#include "elliptical/tasks/classify_image_measures.h"
+#include "elliptical/tasks/language_model_measures.h"
 #include "tests/fuzz/damage.h"
 #include "tests/fuzz/run_folder.h"
 #include "tests/fuzz/targets.h"
@@ -201,7 +203,8 @@ void run_folder(std::string_view bytes) {
             "a notice names the checkpoint");
   }
 
-  const report::RunCollection collection = report::read_runs({folder});
+  const report::RunCollection collection =
+      report::read_runs({folder}, {&tasks::kLanguageModelMeasures, &tasks::kClassifyImageMeasures});
   for (const report::RunData& run : collection.runs) show(run);
   report::compare_runs(collection.runs);
   for (const char* name : {"records.jsonl", "log.jsonl", "attacks.jsonl"}) {

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "elliptical/report/comparison.h"
-#include "elliptical/report/measurement.h"
 #include "tests/report/run_folders.h"
 #include "tests/support/lines.h"
 
@@ -46,7 +45,7 @@ TEST(ComparisonColumns, EachAttackIsOneInTheOrderOfTheRecords) {
   EXPECT_EQ(comparison.problems, Lines());
   EXPECT_EQ(measures_of(comparison),
             Lines({"clean", "corrupted", "pgd, eps 2/255", "pgd, eps 1/255", "fgsm, eps 0.01"}));
-  EXPECT_EQ(comparison.columns[2].condition, Condition::kAttacked);
+  EXPECT_EQ(comparison.columns[2].condition, measure::Condition::kAttacked);
   EXPECT_EQ(comparison.columns[2].num_pictures, 50) << "of 100 that clean accuracy is of";
   const auto& cells = row_of(comparison, "other").cells;
   EXPECT_EQ(cells[2]->values, (std::vector<double>{22.3, 22.6}));
@@ -201,33 +200,6 @@ TEST(ComparisonColumns, A2WhatAnAttackDoubtsIsToldBesideItsNumber) {
                    "(attack it with --attack auto-attack --set auto-attack.version=rand)"}));
 }
 
-TEST(ComparisonColumns, CommandsThatMeasure) {
-  Circumstances c{.split = "test",
-                  .condition = Condition::kAttacked,
-                  .attack = {.name = "individual-mean",
-                             .eps = 0.1,
-                             .profile = "published",
-                             .metric_gradient = "detached",
-                             .seed = 3}};
-  EXPECT_EQ(
-      measuring_command(c, "my runs/a"),
-      "elliptical attack 'my runs/a' --attack apgd-ce,apgd-t,fab-t,square --eps 0.1 --profile "
-      "published --seed 3 --split test --eval-set blocks=50");
-  c = {.split = "valid", .condition = Condition::kDamaged, .num_pictures = 7, .corruption = "main"};
-  EXPECT_EQ(
-      measuring_command(c, "a"),
-      "elliptical eval a --split valid --corrupt main --severity 0 --set max_pictures=7 --set "
-      "blocks=50");
-}
-
-TEST(ComparisonColumns, EpsIsAFractionWhereItIsOne) {
-  EXPECT_EQ(eps_text(1.0 / 255), "1/255");
-  EXPECT_EQ(eps_text(8.0 / 255 * (1 + 1e-10)), "8/255");
-  EXPECT_EQ(eps_text(8.0 / 255 * (1 + 1e-8)), "0.03137");
-  EXPECT_EQ(eps_text(0.01), "0.01");
-  EXPECT_EQ(eps_text(0), "0");
-}
-
 TEST(ComparisonColumns, AttacksWithoutParts) {
   std::vector<RunData> runs =
       two_methods([](RunData& run, double better) { add_attack(run, "pgd", kPixel, 30 + better); });
@@ -246,7 +218,7 @@ TEST(ComparisonColumns, AttacksAloneAreCompared) {
   const Comparison comparison = compare_runs(runs);
   EXPECT_EQ(comparison.split, "valid");
   EXPECT_EQ(measures_of(comparison), Lines({"pgd, eps 1/255"}));
-  EXPECT_EQ(std::string(comparison.quantity.metric), "accuracy");
+  EXPECT_EQ(std::string(comparison.measures->main().name), "accuracy");
   EXPECT_EQ(comparison.columns[0].num_pictures, 50);
 }
 
@@ -274,9 +246,9 @@ TEST(ComparisonColumns, OfCorruptionErrorsLessIsBetter) {
   }));
   EXPECT_EQ(comparison.problems, Lines());
   EXPECT_EQ(measures_of(comparison), Lines({"clean", "corrupted", "mCE"}));
-  EXPECT_TRUE(comparison.columns[1].quantity->higher_is_better);
-  EXPECT_FALSE(comparison.columns[2].quantity->higher_is_better);
-  EXPECT_EQ(std::string(comparison.quantity.metric), "accuracy");
+  EXPECT_TRUE(comparison.columns[1].measure->higher_is_better);
+  EXPECT_FALSE(comparison.columns[2].measure->higher_is_better);
+  EXPECT_EQ(std::string(comparison.measures->main().name), "accuracy");
   EXPECT_NEAR(row_of(comparison, "other").cells[2]->to_reference->percent, -2, 1e-12);
   EXPECT_TRUE(has_line(in_words(comparison),
                        {"other is 2.00 points better than softmax in mCE, outside the noise (-"}));

@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "elliptical/tasks/classify_image_measures.h"
+#include "elliptical/tasks/language_model_measures.h"
 #include "tests/report/run_folders.h"
 #include "tests/support/lines.h"
 
@@ -113,21 +115,24 @@ TEST(Comparison, OneSeedHasNoInterval) {
 }
 
 /// A difference of that size with that interval.
-Verdict verdict(double percent, double low, double high, const Quantity& quantity = kPerplexity) {
-  return verdict_of({.percent = percent, .num_seeds = 3, .interval = Interval{low, high}},
-                    quantity);
+Verdict verdict(double percent,
+                double low,
+                double high,
+                const measure::Measure& measure = tasks::kPerplexity) {
+  return verdict_of({.percent = percent, .num_seeds = 3, .interval = Interval{low, high}}, measure);
 }
 
 TEST(Verdict, NothingIsOutsideTheNoiseThatCanNotMatter) {
-  for (const Quantity* quantity : {&kPerplexity, &kAccuracy, &kCorruptionError}) {
-    EXPECT_EQ(quantity->margin, 0.05);
-    EXPECT_EQ(verdict(0.001, 0.0005, 0.0015, *quantity), Verdict::kEqual);
-    EXPECT_EQ(verdict(-0.03, -0.05, 0.05, *quantity), Verdict::kEqual);
-    EXPECT_EQ(verdict(0.04, 0.01, 0.07, *quantity), Verdict::kSmall);
-    EXPECT_EQ(verdict(-0.06, -0.09, -0.03, *quantity), Verdict::kOutside);
-    EXPECT_EQ(verdict(0.06, -0.03, 0.15, *quantity), Verdict::kWithin);
-    EXPECT_EQ(verdict(0.0, -0.06, 0.06, *quantity), Verdict::kWithin);
-    EXPECT_EQ(verdict_of({.percent = 5}, *quantity), Verdict::kOneSeed);
+  for (const measure::Measure* measure :
+       {&tasks::kPerplexity, &tasks::kAccuracy, &tasks::kCorruptionError}) {
+    EXPECT_EQ(measure->margin, 0.05);
+    EXPECT_EQ(verdict(0.001, 0.0005, 0.0015, *measure), Verdict::kEqual);
+    EXPECT_EQ(verdict(-0.03, -0.05, 0.05, *measure), Verdict::kEqual);
+    EXPECT_EQ(verdict(0.04, 0.01, 0.07, *measure), Verdict::kSmall);
+    EXPECT_EQ(verdict(-0.06, -0.09, -0.03, *measure), Verdict::kOutside);
+    EXPECT_EQ(verdict(0.06, -0.03, 0.15, *measure), Verdict::kWithin);
+    EXPECT_EQ(verdict(0.0, -0.06, 0.06, *measure), Verdict::kWithin);
+    EXPECT_EQ(verdict_of({.percent = 5}, *measure), Verdict::kOneSeed);
   }
 }
 
@@ -196,7 +201,7 @@ TEST(Comparison, AccuraciesAreComparedInPointsAndMoreIsBetter) {
   }
   const Comparison comparison = compare_runs(runs);
   EXPECT_EQ(measures_of(comparison), Lines({"clean", "corrupted"}));
-  EXPECT_EQ(std::string(comparison.quantity.metric), "accuracy");
+  EXPECT_EQ(std::string(comparison.measures->main().name), "accuracy");
   EXPECT_EQ(comparison.corruption, "fog");
   EXPECT_EQ(comparison.strength, 3);
   EXPECT_EQ(comparison.unit, "images");

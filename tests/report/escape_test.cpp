@@ -41,12 +41,5 @@ TEST(JsonInScript, ReplacesWhatIsNoUtf8) {
   EXPECT_EQ(json_in_script("caf\xE9"), "\"caf\xEF\xBF\xBD\"");
 }
 
-TEST(ShellWord, IsQuotedWhereItMust) {
-  EXPECT_EQ(shell_word("runs/a-1.5_b"), "runs/a-1.5_b");
-  EXPECT_EQ(shell_word("my runs/a"), "'my runs/a'");
-  EXPECT_EQ(shell_word("it's; rm"), "'it'\\''s; rm'");
-  EXPECT_EQ(shell_word(""), "''");
-}
-
 }  // namespace
 }  // namespace elliptical::report

@@ -5,10 +5,14 @@
 
 #include <limits>
 
+#include "elliptical/tasks/classify_image_measures.h"
+
 namespace elliptical::report {
 namespace {
 
 using nlohmann::json;
+
+constexpr const measure::TaskMeasures& kMeasures = tasks::kClassifyImageMeasures;
 
 Record attacked(const char* metric, double value, double eps) {
   return {metric,
@@ -46,7 +50,7 @@ class Robustness : public ::testing::Test {
 
   ChartData data() {
     ChartData result;
-    add_robustness_data(runs_, methods_, result, problems_);
+    add_robustness_data(runs_, methods_, kMeasures, result, problems_);
     return result;
   }
 
@@ -69,7 +73,7 @@ TEST_F(Robustness, OfAttacksIsMeanAndRangeOverSeeds) {
   EXPECT_EQ(column(table, "low"), (std::vector<json>{nullptr, nullptr, 90, 30}));
   EXPECT_EQ(column(table, "high"), (std::vector<json>{nullptr, nullptr, 92, 40}));
   EXPECT_EQ(column(table, "seeds"), (std::vector<json>{1, 1, 2, 2}));
-  const std::vector<Chart> charts = attack_charts(methods_, tables);
+  const std::vector<Chart> charts = attack_charts(methods_, kMeasures, tables);
   ASSERT_EQ(charts.size(), 1U);
   EXPECT_EQ(charts[0].title, "pgd, strict");
   EXPECT_EQ(charts[0].text.find("same number"), std::string::npos);
@@ -94,7 +98,7 @@ TEST_F(Robustness, HasAChartForEachAttackItsOptionsAndProfile) {
   more.labels["eps"] = 3.0 / 255;
   more.count = 60;
   runs_[0].records = {published, attacked("robust_accuracy", 3, 2), changed, more};
-  const std::vector<Chart> charts = attack_charts(methods_, data());
+  const std::vector<Chart> charts = attack_charts(methods_, kMeasures, data());
   ASSERT_EQ(charts.size(), 3U);
   EXPECT_EQ(charts[0].title, "pgd, strict");
   EXPECT_EQ(charts[1].title, "pgd, steps=7, strict");
@@ -155,7 +159,7 @@ TEST_F(Robustness, OfManyAttacksIsBounded) {
     record.labels["attack"] = "attack " + std::to_string(i);
     runs_[0].records.push_back(record);
   }
-  EXPECT_EQ(attack_charts(methods_, data()).size(), kMaxAttackCharts);
+  EXPECT_EQ(attack_charts(methods_, kMeasures, data()).size(), kMaxAttackCharts);
   ASSERT_EQ(problems_.size(), 1U);
   EXPECT_EQ(problems_[0], "charts: at most 24 attacks with 4000 points are drawn");
 }
@@ -188,7 +192,7 @@ TEST_F(Robustness, OverSeverityStartsWithTheMeanOfCorruptions) {
   EXPECT_EQ(table.at(0, "accuracy"), 70);
   EXPECT_EQ(table.at(1, "accuracy"), 60);
   EXPECT_EQ(table.at(1, "seeds"), 2);
-  EXPECT_EQ(corruption_charts(methods_, tables).size(), 2U);
+  EXPECT_EQ(corruption_charts(methods_, kMeasures, tables).size(), 2U);
 }
 
 TEST_F(Robustness, ShowsMeanCorruptionErrors) {
@@ -197,7 +201,7 @@ TEST_F(Robustness, ShowsMeanCorruptionErrors) {
                       {"extra_mce", 60, 100, {{"step", int64_t{1}}}}};
   const ChartData tables = data();
   EXPECT_EQ(column(tables.at("corruption_errors"), "error"), (std::vector<json>{71, 60}));
-  const std::vector<Chart> charts = corruption_charts(methods_, tables);
+  const std::vector<Chart> charts = corruption_charts(methods_, kMeasures, tables);
   ASSERT_EQ(charts.size(), 2U);
   EXPECT_EQ(charts[0].id, "mce");
   EXPECT_EQ(charts[1].id, "extra_mce");
@@ -205,8 +209,8 @@ TEST_F(Robustness, ShowsMeanCorruptionErrors) {
 
 TEST_F(Robustness, WithoutRecordsHasNoChart) {
   const ChartData tables = data();
-  EXPECT_TRUE(attack_charts(methods_, tables).empty());
-  EXPECT_TRUE(corruption_charts(methods_, tables).empty());
+  EXPECT_TRUE(attack_charts(methods_, kMeasures, tables).empty());
+  EXPECT_TRUE(corruption_charts(methods_, kMeasures, tables).empty());
   EXPECT_TRUE(problems_.empty());
 }
 

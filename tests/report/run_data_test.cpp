@@ -34,7 +34,7 @@ TEST_F(RunDataTest, FindsRunsBelowAndSortsThem) {
   add("c", {.name = "softmax", .seed = 1});
   add("d", {.name = "elliptical", .seed = 7});
   fs::create_directories(path() / "notes");
-  const RunCollection found = read_runs({path()});
+  const RunCollection found = read_runs({path()}, test::tasks_of_program());
   ASSERT_EQ(found.runs.size(), 3);
   EXPECT_EQ(found.problems, Lines());
   EXPECT_EQ(found.runs[0].name, "elliptical");
@@ -49,23 +49,23 @@ TEST_F(RunDataTest, FindsRunsBelowAndSortsThem) {
 TEST_F(RunDataTest, DepthIsLimited) {
   add("1/2/3/4");
   add("1/2/3/b/5");
-  EXPECT_EQ(read_runs({path()}).runs.size(), 1);
+  EXPECT_EQ(read_runs({path()}, test::tasks_of_program()).runs.size(), 1);
 }
 
 TEST_F(RunDataTest, NameComesFromTheAttentionWhereThereIsNone) {
   add("run");
   folder_.write("run/config.toml",
                 "seed = 3\n[task]\nname = \"t\"\n[task.model.attention]\nname = \"elliptical\"\n");
-  EXPECT_EQ(read_runs({path()}).runs.at(0).name, "elliptical");
+  EXPECT_EQ(read_runs({path()}, test::tasks_of_program()).runs.at(0).name, "elliptical");
   folder_.write("run/config.toml", "seed = 3\n[task]\nname = \"t\"\n");
-  EXPECT_EQ(read_runs({path()}).runs.at(0).name, "run");
+  EXPECT_EQ(read_runs({path()}, test::tasks_of_program()).runs.at(0).name, "run");
 }
 
 TEST_F(RunDataTest, SnapshotAndLogAreFound) {
   add("run");
   folder_.write("run/snapshot.safetensors", "");
   folder_.write("run/log.jsonl", to_json_line({.metric = "loss", .value = 2, .count = 1}) + "\n");
-  const RunData run = read_runs({path()}).runs.at(0);
+  const RunData run = read_runs({path()}, test::tasks_of_program()).runs.at(0);
   EXPECT_EQ(run.snapshot, path() / "run/snapshot.safetensors");
   EXPECT_EQ(run.log.size(), 1);
 }
@@ -78,7 +78,7 @@ TEST_F(RunDataTest, OneBadFolderDoesNotHideTheOthers) {
   folder_.write("other/config.toml", "[server]\nport = 80\n");
   add("text-seed");
   folder_.write("text-seed/config.toml", "seed = \"x\"\n[task]\nname = \"t\"\n");
-  const RunCollection found = read_runs({path()});
+  const RunCollection found = read_runs({path()}, test::tasks_of_program());
   EXPECT_EQ(found.runs.size(), 1);
   const auto file = [&](const char* name) { return (path() / name / "config.toml").string(); };
   ASSERT_EQ(found.problems.size(), 3);
@@ -91,7 +91,7 @@ TEST_F(RunDataTest, OneBadFolderDoesNotHideTheOthers) {
 TEST_F(RunDataTest, MissingRecords) {
   const fs::path run = add("run");
   fs::remove(run / "records.jsonl");
-  const RunCollection found = read_runs({path()});
+  const RunCollection found = read_runs({path()}, test::tasks_of_program());
   EXPECT_EQ(found.runs.at(0).records.size(), 0);
   EXPECT_EQ(found.problems, Lines({(run / "records.jsonl").string() +
                                    ": is missing, nothing was measured yet (elliptical resume " +
@@ -102,7 +102,7 @@ TEST_F(RunDataTest, DamagedLinesAreNamedAndTheOthersUsed) {
   const fs::path run = add("run");
   const std::string good = to_json_line({.metric = "m", .value = 2, .count = 1}) + "\n";
   folder_.write("run/records.jsonl", good + "{\"metric\"\n" + good + "what\n" + good);
-  const RunCollection found = read_runs({path()});
+  const RunCollection found = read_runs({path()}, test::tasks_of_program());
   EXPECT_EQ(found.runs.at(0).records.size(), 3);
   ASSERT_EQ(found.problems.size(), 1);
   EXPECT_TRUE(
@@ -114,7 +114,8 @@ TEST_F(RunDataTest, DamagedLinesAreNamedAndTheOthersUsed) {
 
 TEST_F(RunDataTest, FoldersWithoutRuns) {
   fs::create_directories(path() / "empty");
-  const RunCollection found = read_runs({path() / "empty", path() / "absent"});
+  const RunCollection found =
+      read_runs({path() / "empty", path() / "absent"}, test::tasks_of_program());
   EXPECT_TRUE(found.runs.empty());
   ASSERT_EQ(found.problems.size(), 2);
   EXPECT_TRUE(has_line(found.problems, {(path() / "empty").string() +
@@ -125,7 +126,7 @@ TEST_F(RunDataTest, FoldersWithoutRuns) {
   // What is wrong with a run is not that there is none.
   fs::create_directories(path() / "broken");
   folder_.write("broken/config.toml", "seed = = 1\n");
-  const RunCollection broken = read_runs({path() / "broken"});
+  const RunCollection broken = read_runs({path() / "broken"}, test::tasks_of_program());
   EXPECT_EQ(broken.problems.size(), 1U);
   EXPECT_TRUE(broken.folders_without_runs.empty());
 }
@@ -134,12 +135,12 @@ TEST_F(RunDataTest, FoldersWithoutRuns) {
 TEST_F(RunDataTest, R2RecordsCutAtEveryByteGiveAllCompleteOnes) {
   add("run", {.swapped = 4.5, .blocks = {0.1, -0.1}});
   const std::string whole = folder_.read("run/records.jsonl");
-  const std::vector<Record> all = read_runs({path()}).runs.at(0).records;
+  const std::vector<Record> all = read_runs({path()}, test::tasks_of_program()).runs.at(0).records;
   ASSERT_EQ(all.size(), 7);
   for (size_t length = 0; length <= whole.size(); ++length) {
     const std::string cut = whole.substr(0, length);
     folder_.write("run/records.jsonl", cut);
-    const RunCollection found = read_runs({path()});
+    const RunCollection found = read_runs({path()}, test::tasks_of_program());
     ASSERT_EQ(found.problems, Lines()) << length;
     const auto num_lines = static_cast<size_t>(std::count(cut.begin(), cut.end(), '\n'));
     const std::vector<Record>& records = found.runs.at(0).records;

@@ -4,7 +4,16 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "elliptical/tasks/classify_image_measures.h"
+#include "elliptical/tasks/language_model_measures.h"
+
 namespace elliptical::test {
+
+const measure::MeasureTable& tasks_of_program() {
+  static const measure::MeasureTable table = {&tasks::kLanguageModelMeasures,
+                                              &tasks::kClassifyImageMeasures};
+  return table;
+}
 
 std::string config_text(const MadeRun& made) {
   const bool is_softmax = made.name == "softmax";
@@ -51,6 +60,7 @@ report::RunData run_data(const MadeRun& made) {
   return {.folder = "runs/" + made.name + "-seed-" + std::to_string(made.seed),
           .name = made.name,
           .task = made.task,
+          .measures = &measure::find_measures(tasks_of_program(), made.task),
           .seed = made.seed,
           .config = config_text(made),
           .records = records_of(made)};

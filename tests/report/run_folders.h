@@ -26,6 +26,9 @@ struct MadeRun {
   std::string more_config;  ///< further lines of its recipe
 };
 
+/// What the tasks of the program declare.
+const measure::MeasureTable& tasks_of_program();
+
 std::string config_text(const MadeRun& made);
 std::vector<Record> records_of(const MadeRun& made);
 

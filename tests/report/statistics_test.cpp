@@ -103,7 +103,7 @@ TEST(TrainingNoise, NeedsAFreeDegree) {
 TEST(DifferenceInterval, IsRepeatable) {
   const std::vector<BlockDifference> blocks = {{0.1, 5}, {-0.2, 7}, {0.05, 3}};
   const auto interval = [&](uint64_t seed) {
-    return difference_interval(0.3, 3, {0.1, 4}, blocks, 500, RandomKey(seed));
+    return difference_interval(0.3, 3, {0.1, 4}, parts_of_mean(blocks), 500, RandomKey(seed));
   };
   EXPECT_EQ(interval(1).low, interval(1).low);
   EXPECT_EQ(interval(1).high, interval(1).high);
@@ -120,11 +120,13 @@ TEST(DifferenceInterval, WithoutBlocksItIsStudents) {
 
 TEST(DifferenceInterval, WeighsBlocks) {
   // Equal blocks do not vary, whatever their weights.
-  const Interval none = difference_interval(0.5, 3, {0, 10}, {{2, 1}, {2, 30}}, 100, RandomKey(1));
+  const Interval none =
+      difference_interval(0.5, 3, {0, 10}, parts_of_mean({{2, 1}, {2, 30}}), 100, RandomKey(1));
   EXPECT_NEAR(none.low, 0.5, 1e-12);
   EXPECT_NEAR(none.high, 0.5, 1e-12);
   // Drawn twice the light block gives 0, the heavy one 1, both 0.99 like the whole.
-  const Interval two = difference_interval(0, 3, {0, 10}, {{0, 1}, {1, 99}}, 1000, RandomKey(1));
+  const Interval two =
+      difference_interval(0, 3, {0, 10}, parts_of_mean({{0, 1}, {1, 99}}), 1000, RandomKey(1));
   EXPECT_NEAR(two.low, -0.99, 1e-12);
   EXPECT_NEAR(two.high, 0.01, 1e-12);
 }
@@ -168,7 +170,7 @@ struct Experiment {
       }
       const auto holds = [&](const TrainingNoise& noise, const char* purpose) {
         const Interval interval =
-            difference_interval(difference, kSeeds, noise, blocks, 1000,
+            difference_interval(difference, kSeeds, noise, parts_of_mean(blocks), 1000,
                                 RandomKey(seed).derive(purpose).derive(static_cast<uint64_t>(i)));
         return interval.low <= true_difference && true_difference <= interval.high;
       };

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "elliptical/base/errors.h"
-#include "elliptical/base/names.h"
+#include "elliptical/base/name_table.h"
 #include "elliptical/data/corrupt/operators_impl.h"
 
 namespace elliptical::data {
@@ -47,13 +47,8 @@ const std::vector<CorruptionEntry>& corruption_table() {
 }
 
 const CorruptionEntry& find_corruption(const std::string& name) {
-  std::vector<std::string> names;
-  for (const CorruptionEntry& entry : corruption_table()) {
-    if (entry.name == name) return entry;
-    names.emplace_back(entry.name);
-  }
-  throw UsageError("corruption: " + unknown_name(name, names) +
-                   " (run: elliptical list corruptions)");
+  return require_entry<UsageError>(corruption_table(), name, "corruption",
+                                   " (run: elliptical list corruptions)");
 }
 
 Image corrupt(const Image& picture,

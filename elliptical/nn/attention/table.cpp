@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <torch/torch.h>
 
-#include <algorithm>
-
 #include "elliptical/base/errors.h"
+#include "elliptical/base/name_table.h"
 #include "elliptical/nn/attention/attention.h"
 #include "elliptical/nn/attention/elliptical.h"
 #include "elliptical/nn/attention/fourier.h"
@@ -17,14 +16,7 @@
 #include "elliptical/nn/attention/spkde.h"
 
 namespace elliptical::nn {
-namespace {
-
-template <class T>
-std::unique_ptr<Options> make_options() {
-  return std::make_unique<T>();
-}
-
-}  // namespace
+namespace {}  // namespace
 
 const std::vector<AttentionEntry>& attention_table() {
   static const std::vector<AttentionEntry> table{
@@ -83,23 +75,14 @@ const std::vector<AttentionEntry>& attention_table() {
 }
 
 const std::vector<OptionsEntry>& attention_choices() {
-  static const std::vector<OptionsEntry> choices = [] {
-    std::vector<OptionsEntry> list;
-    for (const AttentionEntry& entry : attention_table()) {
-      list.push_back({entry.name, entry.description, entry.make_options});
-    }
-    return list;
-  }();
+  static const std::vector<OptionsEntry> choices = choices_of(attention_table());
   return choices;
 }
 
 std::shared_ptr<Attention> make_attention(const ChosenOptions& chosen,
                                           const AttentionShape& shape) {
-  const auto& table = attention_table();
-  const auto entry = std::find_if(table.begin(), table.end(), [&](const AttentionEntry& candidate) {
-    return candidate.name == chosen.name();
-  });
-  TORCH_CHECK(entry != table.end(), "attention: no variant is called \"", chosen.name(), "\"");
+  const AttentionEntry* entry = find_entry(attention_table(), chosen.name());
+  TORCH_CHECK(entry != nullptr, "attention: no variant is called \"", chosen.name(), "\"");
   if (shape.is_causal && !entry->can.causal && !entry->can.looks_ahead) {
     throw ConfigError("attention: a causal model needs a causal variant, got \"" + chosen.name() +
                       "\" (run: elliptical list attention)");

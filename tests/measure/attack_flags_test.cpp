@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "elliptical/base/attack_flags.h"
+#include "elliptical/measure/attack_flags.h"
 
 #include <gtest/gtest.h>
 
-namespace elliptical {
+namespace elliptical::measure {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -51,4 +51,4 @@ TEST(AttackFlags, TheVersionForRandomModelsIsNotDoubtedForTheirRandomness) {
 }
 
 }  // namespace
-}  // namespace elliptical
+}  // namespace elliptical::measure

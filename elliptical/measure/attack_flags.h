@@ -9,7 +9,7 @@
 
 #include "elliptical/base/records.h"
 
-namespace elliptical {
+namespace elliptical::measure {
 
 /// Labels of records of attacks.
 inline constexpr const char *kFlagRandomised = "flag_randomised",
@@ -26,4 +26,4 @@ std::vector<std::string> attack_doubts(const Record& record);
 /// What is worth knowing beside: flags that take nothing from the number.
 std::vector<std::string> attack_remarks(const Record& record);
 
-}  // namespace elliptical
+}  // namespace elliptical::measure

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "elliptical/base/attack_flags.h"
+#include "elliptical/measure/attack_flags.h"
 
 #include <array>
 #include <string_view>
 
-namespace elliptical {
+#include "elliptical/measure/labels.h"
+
+namespace elliptical::measure {
 namespace {
 
 struct Flag {
@@ -22,16 +24,11 @@ constexpr std::array kDoubts = {
          "search longer: --set auto-attack.square.queries=20000"}};
 
 bool is_set(const Record& record, const char* label) {
-  const auto found = record.labels.find(label);
-  const bool* flag = found == record.labels.end() ? nullptr : std::get_if<bool>(&found->second);
-  return flag != nullptr && *flag;
+  return flag_label(record, label).value_or(false);
 }
 
 std::string text_of(const Record& record, const char* label) {
-  const auto found = record.labels.find(label);
-  const auto* text =
-      found == record.labels.end() ? nullptr : std::get_if<std::string>(&found->second);
-  return text == nullptr ? "" : *text;
+  return text_label(record, label).value_or("");
 }
 
 }  // namespace
@@ -60,4 +57,4 @@ std::vector<std::string> attack_remarks(const Record& record) {
           kFlagFewClasses + " (nothing is lost)"};
 }
 
-}  // namespace elliptical
+}  // namespace elliptical::measure
