@@ -91,7 +91,7 @@ void BiasReluDropoutGradient(Rows size,
 
 /// s = residual + factor * drop(x + bias) of one row.
 HWY_INLINE void ResidualRow(
-    const NormInputs& in, int64_t r, int64_t C, float* buffer, float* HWY_RESTRICT s) {
+    const NormInputs<float>& in, int64_t r, int64_t C, float* buffer, float* HWY_RESTRICT s) {
   const Tag tag;
   const float* x = in.x + r * C;
   const float* residual = in.residual + r * C;
@@ -107,7 +107,7 @@ HWY_INLINE void ResidualRow(
 }
 
 void ResidualDropoutNorm(Rows size,
-                         const NormInputs& in,
+                         const NormInputs<float>& in,
                          float* y,
                          float* normalised,
                          float* rstd,
@@ -128,7 +128,7 @@ void ResidualDropoutNorm(Rows size,
 }
 
 void ResidualDropoutNormGradient(Rows size,
-                                 const NormGradients& grad,
+                                 const NormGradients<float>& grad,
                                  const ParallelFor& parallel_for) {
   const RowTasks tasks(size);
   const int64_t C = size.C;
@@ -185,7 +185,7 @@ void ResidualDropoutNormGradient(Rows size,
   if (grad.d_bias) SumTasks(partial + 2 * C, tasks.count, 3 * C, C, grad.d_bias, parallel_for);
 }
 
-void Embed(Rows size, const EmbedInputs& in, float* y, const ParallelFor& parallel_for) {
+void Embed(Rows size, const EmbedInputs<float>& in, float* y, const ParallelFor& parallel_for) {
   const RowTasks tasks(size);
   const int64_t C = size.C;
   parallel_for(tasks.count, [&](int64_t first, int64_t last) {
@@ -268,7 +268,7 @@ void bias_relu_dropout_backward(Rows size,
 }
 
 void residual_dropout_norm_forward(Rows size,
-                                   const NormInputs& in,
+                                   const NormInputs<float>& in,
                                    float* y,
                                    float* normalised,
                                    float* rstd,
@@ -278,13 +278,16 @@ void residual_dropout_norm_forward(Rows size,
 }
 
 void residual_dropout_norm_backward(Rows size,
-                                    const NormGradients& grad,
+                                    const NormGradients<float>& grad,
                                     const ParallelFor& parallel_for) {
   HWY_DISPATCH_TABLE(ResidualDropoutNormGradient)
   [simd_chosen().GetIndex()](size, grad, parallel_for);
 }
 
-void embed_forward(Rows size, const EmbedInputs& in, float* y, const ParallelFor& parallel_for) {
+void embed_forward(Rows size,
+                   const EmbedInputs<float>& in,
+                   float* y,
+                   const ParallelFor& parallel_for) {
   HWY_DISPATCH_TABLE(Embed)[simd_chosen().GetIndex()](size, in, y, parallel_for);
 }
 

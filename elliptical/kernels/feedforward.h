@@ -11,7 +11,7 @@
 //   embed                  y[t] = drop(scale * table[tokens[t]] + positions[t % N])
 //
 // Same bits for any number of threads; the same mask for any instruction set. The slow, obvious
-// versions are ops/feedforward_composite.cpp.
+// versions are feedforward_reference.h.
 #pragma once
 
 #include <cstdint>
@@ -52,59 +52,66 @@ struct RowFactors {
 };
 
 /// Of a layer norm, (C) each.
+template <class T>
 struct NormParameters {
-  const float* weight = nullptr;
-  const float* bias = nullptr;
+  const T* weight = nullptr;
+  const T* bias = nullptr;
   double eps = 0;
 };
 
+template <class T>
 struct NormInputs {
-  const float* x = nullptr;
-  const float* bias = nullptr;  ///< null: none
-  const float* residual = nullptr;
-  NormParameters norm;
+  const T* x = nullptr;
+  const T* bias = nullptr;  ///< null: none
+  const T* residual = nullptr;
+  NormParameters<T> norm;
   ElementDropout dropout;
   RowFactors row_factors = {};
-  float* sum = nullptr;  ///< (rows, C): s is written there; null: it is not kept
+  T* sum = nullptr;  ///< (rows, C): s is written there; null: it is not kept
 };
 
 /// Writes y and, unless null, what the backward needs: normalised (rows, C) and rstd (rows).
 void residual_dropout_norm_forward(Rows size,
-                                   const NormInputs& in,
+                                   const NormInputs<float>& in,
                                    float* y,
                                    float* normalised,
                                    float* rstd,
                                    const ParallelFor& parallel_for);
 
+template <class T>
 struct NormGradients {
-  const float* dy = nullptr;
-  const float* normalised = nullptr;  ///< of the forward, with rstd
-  const float* rstd = nullptr;
-  const float* weight = nullptr;
+  const T* dy = nullptr;
+  const T* normalised = nullptr;  ///< of the forward, with rstd
+  const T* rstd = nullptr;
+  const T* weight = nullptr;
   ElementDropout dropout;
   RowFactors row_factors = {};
-  const float* d_sum = nullptr;  ///< gradient of s from elsewhere; null: none
-  float* dx = nullptr;           ///< null: not wanted, for it is d_residual
-  float* d_residual = nullptr;
-  float* d_bias = nullptr;    ///< null: there is none
-  float* d_weight = nullptr;  ///< null, with d_norm_bias: not wanted
-  float* d_norm_bias = nullptr;
+  const T* d_sum = nullptr;  ///< gradient of s from elsewhere; null: none
+  T* dx = nullptr;           ///< null: not wanted, for it is d_residual
+  T* d_residual = nullptr;
+  T* d_bias = nullptr;    ///< null: there is none
+  T* d_weight = nullptr;  ///< null, with d_norm_bias: not wanted
+  T* d_norm_bias = nullptr;
 };
 
 void residual_dropout_norm_backward(Rows size,
-                                    const NormGradients& grad,
+                                    const NormGradients<float>& grad,
                                     const ParallelFor& parallel_for);
 
+template <class T>
 struct EmbedInputs {
-  const float* table = nullptr;      ///< (V, C)
-  const int64_t* tokens = nullptr;   ///< (rows)
-  const float* positions = nullptr;  ///< (N, C)
+  const T* table = nullptr;         ///< (V, C)
+  const int64_t* tokens = nullptr;  ///< (rows)
+  const T* positions = nullptr;     ///< (N, C)
   int64_t N = 1;
   double scale = 1;
   ElementDropout dropout;
 };
 
-void embed_forward(Rows size, const EmbedInputs& in, float* y, const ParallelFor& parallel_for);
+void embed_forward(Rows size,
+                   const EmbedInputs<float>& in,
+                   float* y,
+                   const ParallelFor& parallel_for);
 
 /// y = factor * drop(x): dropout itself, its gradient, and the gradient of embed's rows. y may be
 /// x.

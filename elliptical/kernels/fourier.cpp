@@ -44,7 +44,7 @@ struct Keys {
 };
 
 /// Visible keys of query n: [0, end).
-int64_t VisibleEnd(const FourierInputs& in, int64_t b, int64_t n) {
+int64_t VisibleEnd(const FourierInputs<float>& in, int64_t b, int64_t n) {
   int64_t end = in.is_causal ? std::clamp<int64_t>(n + 1 + in.M - in.N, 0, in.M) : in.M;
   if (in.key_lengths) {
     const int64_t length = in.key_lengths[b];
@@ -156,21 +156,21 @@ void DropRow(const Dropout& dropout, int64_t head, int64_t n, int64_t end, float
 struct Head {
   Keys keys;
   float *query_sin, *query_cos, *row;
-  Query query(const FourierInputs& in, int64_t head, int64_t n) const {
+  Query query(const FourierInputs<float>& in, int64_t head, int64_t n) const {
     const int64_t D = in.D;
     return {in.a + (head * in.N + n) * D, query_sin + n * D, query_cos + n * D};
   }
 };
 
-void PrepareHead(const FourierInputs& in, int64_t t, const Head& head) {
+void PrepareHead(const FourierInputs<float>& in, int64_t t, const Head& head) {
   const int64_t padded = head.keys.stride * in.D;
   Transpose(in.b + t * in.M * in.D, in.M, in.D, head.keys.stride, head.keys.x);
   SinesAndCosines(head.keys.x, padded, head.keys.sin, head.keys.cos);
   SinesAndCosines(in.a + t * in.N * in.D, in.N * in.D, head.query_sin, head.query_cos);
 }
 
-void FourierForward(const FourierInputs& in,
-                    const FourierOutputs& out,
+void FourierForward(const FourierInputs<float>& in,
+                    const FourierOutputs<float>& out,
                     const ParallelFor& parallel_for) {
   const int64_t N = in.N, M = in.M, D = in.D, Dv = in.Dv, stride = RoundUp(M);
   const float log2_epsilon =
@@ -252,8 +252,8 @@ HWY_INLINE void DistanceGradients(const Query& q,
   }
 }
 
-void FourierBackward(const FourierInputs& in,
-                     const FourierGradients& grad,
+void FourierBackward(const FourierInputs<float>& in,
+                     const FourierGradients<float>& grad,
                      const ParallelFor& parallel_for) {
   const int64_t N = in.N, M = in.M, D = in.D, Dv = in.Dv, stride = RoundUp(M);
   share_tasks(in.B * in.H, parallel_for, [&](TaskQueue& queue) {
@@ -341,14 +341,14 @@ namespace elliptical::kernels {
 HWY_EXPORT(FourierForward);
 HWY_EXPORT(FourierBackward);
 
-void fourier_forward(const FourierInputs& in,
-                     const FourierOutputs& out,
+void fourier_forward(const FourierInputs<float>& in,
+                     const FourierOutputs<float>& out,
                      const ParallelFor& parallel_for) {
   HWY_DISPATCH_TABLE(FourierForward)[simd_chosen().GetIndex()](in, out, parallel_for);
 }
 
-void fourier_backward(const FourierInputs& in,
-                      const FourierGradients& grad,
+void fourier_backward(const FourierInputs<float>& in,
+                      const FourierGradients<float>& grad,
                       const ParallelFor& parallel_for) {
   HWY_DISPATCH_TABLE(FourierBackward)[simd_chosen().GetIndex()](in, grad, parallel_for);
 }

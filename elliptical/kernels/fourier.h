@@ -9,7 +9,7 @@
 // Everything is contiguous float32. Memory is O(N): a thread holds one row of s at a time and one
 // head of keys. Sines of differences come from those of a and b, so that the inner loop has none;
 // below |x| = 1, where that loses digits, polynomials take over. Same bits for any number of
-// threads: a head is one task. The slow, obvious version is ops/fourier_attention_composite.
+// threads: a head is one task. The slow, obvious version is fourier_reference.h.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,12 @@
 
 namespace elliptical::kernels {
 
+template <class T>
 struct FourierInputs {
   int64_t B = 0, H = 0, N = 0, M = 0, D = 0, Dv = 0;
-  const float* a = nullptr;  ///< (B, H, N, D)
-  const float* b = nullptr;  ///< (B, H, M, D)
-  const float* v = nullptr;  ///< (B, H, M, Dv)
+  const T* a = nullptr;  ///< (B, H, N, D)
+  const T* b = nullptr;  ///< (B, H, M, D)
+  const T* v = nullptr;  ///< (B, H, M, Dv)
   /// (B) keys from that index on are padding; so are queries when N == M. Null: none.
   const int64_t* key_lengths = nullptr;
   bool is_causal = false;  ///< query n sees keys j <= n + (M - N)
@@ -32,27 +33,30 @@ struct FourierInputs {
 };
 
 /// Rows without any visible key: o = 0.
+template <class T>
 struct FourierOutputs {
-  float* o = nullptr;        ///< (B, H, N, Dv)
-  float* row_max = nullptr;  ///< (B, H, N), of s log2(e); what backward needs beside row_sum
-  float* row_sum = nullptr;  ///< (B, H, N)
+  T* o = nullptr;  ///< (B, H, N, Dv)
+  /// (B, H, N), of s log2(e); what backward needs beside row_sum. Both may be null.
+  T* row_max = nullptr;
+  T* row_sum = nullptr;  ///< (B, H, N)
 };
 
+template <class T>
 struct FourierGradients {
-  const float* o = nullptr;  ///< as written by forward, so the next two
-  const float* row_max = nullptr;
-  const float* row_sum = nullptr;
-  const float* d_o = nullptr;
-  float* d_a = nullptr;  ///< written, not added to; so the next two
-  float* d_b = nullptr;
-  float* d_v = nullptr;
+  const T* o = nullptr;  ///< as written by forward, so the next two
+  const T* row_max = nullptr;
+  const T* row_sum = nullptr;
+  const T* d_o = nullptr;
+  T* d_a = nullptr;  ///< written, not added to; so the next two
+  T* d_b = nullptr;
+  T* d_v = nullptr;
 };
 
-void fourier_forward(const FourierInputs& in,
-                     const FourierOutputs& out,
+void fourier_forward(const FourierInputs<float>& in,
+                     const FourierOutputs<float>& out,
                      const ParallelFor& parallel_for);
-void fourier_backward(const FourierInputs& in,
-                      const FourierGradients& grad,
+void fourier_backward(const FourierInputs<float>& in,
+                      const FourierGradients<float>& grad,
                       const ParallelFor& parallel_for);
 
 }  // namespace elliptical::kernels

@@ -81,7 +81,8 @@ void Add(int64_t count, const float* a, const float* b, float* to) {
                         HWY_ATTR { store(hn::Add(load(a), load(b)), to); });
 }
 
-void NormRows(int64_t rows, int64_t C, const float* s, const NormParameters& norm, float* to) {
+void NormRows(
+    int64_t rows, int64_t C, const float* s, const NormParameters<float>& norm, float* to) {
   for (int64_t r = 0; r < rows; ++r) NormRow(s + r * C, C, norm, to + r * C, nullptr);
 }
 

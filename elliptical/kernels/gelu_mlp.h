@@ -10,7 +10,7 @@
 // the backward makes gelu(z) once more instead of reading it. Where it is not asked for gradients
 // of the weights, it needs neither: the forward keeps gelu'(z) for it instead of z. Errors of gelu
 // are below 2e-7 times max(1, |z|). Everything is contiguous float32; same bits for any number of
-// threads.
+// threads. `gelu_mlp_reference.h` is the slow, obvious version.
 #pragma once
 
 #include "elliptical/kernels/product.h"
@@ -21,7 +21,7 @@ namespace elliptical::kernels {
 /// of s, and s is added to its result, y; norm `after` of that is written, too.
 struct GeluMlpNorms {
   const float* residual = nullptr;
-  NormParameters before, after;
+  NormParameters<float> before, after;
   float* normed = nullptr;
 };
 

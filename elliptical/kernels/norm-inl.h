@@ -22,7 +22,7 @@ namespace HWY_NAMESPACE {
 /// y = normalised * weight + bias, normalised = (s - mean(s)) * rstd, which is written unless null.
 /// Returns rstd.
 HWY_INLINE float NormRow(
-    const float* s, int64_t C, const NormParameters& norm, float* y, float* normalised) {
+    const float* s, int64_t C, const NormParameters<float>& norm, float* y, float* normalised) {
   const Tag tag;
   Vec sum = hn::Zero(tag);
   ForVectors(C, [&](int64_t, auto load, auto) HWY_ATTR { sum = hn::Add(sum, load(s)); });

@@ -8,7 +8,7 @@
 //
 // Each element of a result is summed by one task in one order, wherever the blocks of rows around
 // it begin, so results have the same bits for any number of threads. The slow, obvious
-// version is at::linear in double (tests/ops/linear_test.cpp).
+// version are the loops of tests/kernels/product_test.cpp.
 #pragma once
 
 #include <cstdint>

@@ -53,23 +53,23 @@ at::Tensor dropout_factors(at::IntArrayRef sizes, const FourierOptions& options)
   return factors;
 }
 
-kernels::FourierInputs inputs(const at::Tensor& a,
-                              const at::Tensor& b,
-                              const at::Tensor& v,
-                              const at::Tensor& key_lengths,
-                              const AutogradContext& ctx) {
+kernels::FourierInputs<float> inputs(const at::Tensor& a,
+                                     const at::Tensor& b,
+                                     const at::Tensor& v,
+                                     const at::Tensor& key_lengths,
+                                     const AutogradContext& ctx) {
   const auto& saved = ctx.saved_data;
-  kernels::FourierInputs in{.B = a.size(0),
-                            .H = a.size(1),
-                            .N = a.size(2),
-                            .M = b.size(2),
-                            .D = a.size(3),
-                            .Dv = v.size(3),
-                            .a = a.const_data_ptr<float>(),
-                            .b = b.const_data_ptr<float>(),
-                            .v = v.const_data_ptr<float>(),
-                            .is_causal = saved.at("is_causal").toBool(),
-                            .epsilon = saved.at("epsilon").toDouble()};
+  kernels::FourierInputs<float> in{.B = a.size(0),
+                                   .H = a.size(1),
+                                   .N = a.size(2),
+                                   .M = b.size(2),
+                                   .D = a.size(3),
+                                   .Dv = v.size(3),
+                                   .a = a.const_data_ptr<float>(),
+                                   .b = b.const_data_ptr<float>(),
+                                   .v = v.const_data_ptr<float>(),
+                                   .is_causal = saved.at("is_causal").toBool(),
+                                   .epsilon = saved.at("epsilon").toDouble()};
   if (key_lengths.defined()) in.key_lengths = key_lengths.const_data_ptr<int64_t>();
   const double p = saved.at("dropout_p").toDouble();
   if (p > 0) in.dropout = {p, static_cast<uint64_t>(saved.at("dropout_seed").toInt())};

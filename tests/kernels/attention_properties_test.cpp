@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "tests/kernels/composite.h"
+#include "tests/kernels/on_every_target.h"
 #include "tests/kernels/problem.h"
-#include "tests/kernels/targets.h"
 
 namespace elliptical::kernels::test {
 namespace {
@@ -48,14 +48,6 @@ std::string difference(const Result<float>& actual,
     }
   }
   return "";
-}
-
-template <class Check>
-void on_every_target(const Check& check) {
-  for (const std::string& target : targets_under_test()) {
-    const ForcedTarget forced(target);
-    check();
-  }
 }
 
 RC_GTEST_PROP(AttentionProperties, CausalOutputsIgnoreTheFuture, ()) {

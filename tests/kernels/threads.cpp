@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/kernels/attention_case.h"
+#include "tests/kernels/random.h"
 
 namespace elliptical::kernels::test {
 namespace {

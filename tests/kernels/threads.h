@@ -16,4 +16,13 @@ ParallelFor shuffled_threads(int num_threads, uint64_t seed);
 /// Equal shares, one per thread, as a thread pool would do it.
 ParallelFor even_threads(int num_threads);
 
+/// Calls check(parallel_for) for 1, 2, 3 and 8 threads, in equal shares and in random order.
+template <class Check>
+void on_every_schedule(const Check& check) {
+  for (const int num_threads : {1, 2, 3, 8}) {
+    check(even_threads(num_threads));
+    check(shuffled_threads(num_threads, static_cast<uint64_t>(num_threads)));
+  }
+}
+
 }  // namespace elliptical::kernels::test
