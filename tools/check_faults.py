@@ -109,8 +109,9 @@ def outcomes(folders: list[Path]) -> dict[str, Outcome]:
             if path.name == "ctest.xml":
                 continue
             for case in ElementTree.parse(path).getroot().iter("testcase"):
-                suite = re.sub(r".*[./]", "", re.sub(r"/\w+$", "", case.get("classname", "")) if path.name != "pytest.xml" else case.get("classname", ""))
-                name = f"{suite}.{re.split(r'[/[]', case.get('name', ''))[0]}"
+                # Set/Suite of tests with parameters, Suite/0 of typed ones, folder.module of Python.
+                suite = re.split(r"[./]", re.sub(r"/[0-9]+$", "", case.get("classname", "")))[-1]
+                name = f"{suite}.{re.split('[/[]', case.get('name', ''))[0]}"
                 outcome = result.setdefault(name, Outcome())
                 skip = case.find("skipped")
                 if case.find("failure") is not None or case.find("error") is not None:

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 
 #include "elliptical/base/errors.h"
@@ -101,6 +102,14 @@ void check_new(const RunPaths& paths) {
 }
 
 RunLock create_run_folder(const RunPaths& paths) {
+  // Found now, not when the first checkpoint is due.
+  constexpr size_t kLongestFile =
+      sizeof "/checkpoints/step-1000000000.incomplete/optimizer.safetensors";
+  if (paths.folder.native().size() + kLongestFile > PATH_MAX) {
+    throw RunError(paths.folder.string() +
+                   ": could not be created: File name too long (its files would have longer ones "
+                   "than the system takes)");
+  }
   std::error_code error;
   fs::create_directories(paths.folder, error);
   if (error) {

@@ -19,7 +19,9 @@ def small_disk(folder, size):
 
 
 def fill(disk, free):
-    """Leaves so many bytes free, in whole pages. Removing `disk / "ballast"` ends it."""
-    available = os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize
+    """Leaves so many bytes free, in whole pages, where there are more. Removing `disk / "ballast"` ends it."""
     with open(disk / "ballast", "wb") as file:
-        os.posix_fallocate(file.fileno(), 0, max(1, available - free))
+        while (available := os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize) > free:
+            with contextlib.suppress(OSError):  # somebody else wrote meanwhile
+                os.posix_fallocate(file.fileno(), 0, available - free)
+                return

@@ -147,6 +147,13 @@ class Soak:
             return steps(self.run)
         return []
 
+    def file_sizes(self):
+        """Of the files of one checkpoint; the process may remove it while we look."""
+        for step in reversed(self.checkpoints()):
+            with contextlib.suppress(FileNotFoundError):
+                return [(self.run / "checkpoints" / f"step-{step}" / name).stat().st_size for name in CHECKPOINT_FILES]
+        return [0]
+
     def said(self):
         return self.errors.read_text(errors="replace")
 
@@ -244,11 +251,10 @@ class Soak:
             self.send(fault, process)
         else:
             # Less than a checkpoint needs, or the largest of its files.
-            sizes = [path.stat().st_size for path in (self.run / "checkpoints").glob("step-*[0-9]/*")] or [0]
-            num_checkpoints = max(1, len(self.checkpoints()))
+            sizes = self.file_sizes()
             if self.is_small and kind.startswith("full"):
                 if kind == "full disk":
-                    fill(self.disk, int(fault.share * 0.9 * sum(sizes) / num_checkpoints))
+                    fill(self.disk, int(fault.share * 0.9 * sum(sizes)))
                 reason = "No space left on device"
             else:
                 kind = "limited files"

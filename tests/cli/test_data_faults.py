@@ -16,7 +16,7 @@ def refused(result, run):
     """The sentence of a refusal that came before anything was made."""
     assert result.returncode == 1, result.stderr
     assert not run.exists(), "nothing is left of it"
-    assert "train:" not in result.stderr, "no step was done"
+    assert not [line for line in result.stderr.splitlines() if line.startswith("train:")], "no step was done"
     return result.stderr.splitlines()[-1]
 
 
@@ -104,7 +104,7 @@ def test_d4_a_label_out_of_range_in_any_file_is_found_before_the_first_step(tmp_
 def write_texts(folder, **lines):
     folder.mkdir()
     for name, count in lines.items():
-        (folder / f"{name}.txt").write_text("".join(f"the cat number {i} sat on the mat\n" for i in range(count)))
+        (folder / f"{name}.txt").write_text("".join(f"the cat number {i % 10} sat on the mat\n" for i in range(count)))
 
 
 def train_text(run, folder, **changes):
@@ -160,7 +160,12 @@ def test_d5_a_text_that_changed_is_refused(tmp_path, split, kind):
     shutil.rmtree(run / "checkpoints" / "step-4")
     file = data / f"{split}.txt"
     before = file.read_text()
-    after = {"same size": before.replace("mat", "hat", 1), "longer": before + "one more\n", "shorter": before[: before.rindex("the cat")]}[kind]
+    # The same words, so that a fork has the same model.
+    after = {
+        "same size": before.replace("cat number", "number cat", 1),
+        "longer": before + "the cat sat\n",
+        "shorter": before[: before.rindex("the cat")],
+    }[kind]
     times = (file.stat().st_atime_ns, file.stat().st_mtime_ns)
 
     def change():

@@ -616,7 +616,7 @@ TEST_F(TrainTest, M3MemoryStaysFlat) {
     file >> size >> resident;
     return resident * sysconf(_SC_PAGESIZE);
   };
-  RunOptions options = toy_run_options(4000);
+  RunOptions options = toy_run_options(8000);
   options.train.checkpoint_interval = 100;
   options.train.eval_interval = 100;
   options.train.log_interval = 100;
@@ -625,8 +625,8 @@ TEST_F(TrainTest, M3MemoryStaysFlat) {
     if (where == "train" && step >= 1000 && step % 100 == 50) sizes.push_back(resident_bytes());
   };
   start("a", options);
-  // 300 bytes a step, a tensor without its numbers, would be a megabyte.
-  EXPECT_LT(*std::max_element(sizes.begin(), sizes.end()) - sizes.front(), 1 << 20);
+  // A tensor that is kept at each of 7,000 steps takes 3 MB without its numbers.
+  EXPECT_LT(*std::max_element(sizes.begin(), sizes.end()) - sizes.front(), 2 << 20);
 }
 
 }  // namespace

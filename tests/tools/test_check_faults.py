@@ -96,6 +96,7 @@ def report(folder, name, *cases):
 @pytest.mark.parametrize(
     "binary, python, complaint",
     [
+        (['classname="S/0" name="C6A">'], ['classname="tests.cli.test_x" name="test_c6_b">'], None),
         (['classname="In/S" name="C6A/0">', 'classname="In/S" name="C6A/1"><skipped message="no AVX"/>'], ['classname="tests.cli.test_x" name="test_c6_b[1]">'], None),
         (['classname="S" name="C6A"><skipped message="x.cpp:3 no data"/>'], ['classname="tests.cli.test_x" name="test_c6_b">'], "S.C6A was skipped: x.cpp:3 no data"),
         (['classname="S" name="C6A"><failure/>'], ['classname="tests.cli.test_x" name="test_c6_b">'], "S.C6A failed"),
