@@ -25,7 +25,7 @@ HWY_INLINE Vec ClampBelow(Vec x, Vec floor) {
 #endif
 }
 
-/// 2^x for x <= 0 with relative error below 2.2e-7; 2^0 = 1; exactly 0 below -127, so for -inf; NaN
+/// 2^x for x <= 0 with relative error below 2.4e-7; 2^0 = 1; exactly 0 below -127, so for -inf; NaN
 /// for NaN. A minimax polynomial of degree 5 on the fraction, divided by its constant term: that
 /// constant factor cancels in a softmax, and the largest probability before normalisation is
 /// exactly 1.

@@ -208,7 +208,7 @@ TEST(SoftmaxBlock, BlocksTogetherAreTheGradientOfACrossEntropy) {
           for (int64_t w = 0; w < block.words; ++w) {
             const double p = std::exp(logit_of(b, w)) / exact_total;
             const double wanted = step * (p - (targets[r] == block.first_word + w));
-            // Exponentials and their sum: 2.2e-7 each, some roundings, and those of a difference
+            // Exponentials and their sum: 2.4e-7 each, some roundings, and those of a difference
             // of up to max - lowest in each exponent.
             const double span = 2 * (std::log(exact_total) - lowest);
             ASSERT_NEAR(row.values[w], wanted,

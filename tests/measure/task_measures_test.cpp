@@ -67,7 +67,7 @@ TEST(TaskMeasures, PerturbationsCanBeAskedFor) {
 TEST(Measure, ComparesByLevels) {
   EXPECT_DOUBLE_EQ(tasks::kPerplexity.level(std::exp(3.0)), 3);
   EXPECT_DOUBLE_EQ(tasks::kPerplexity.from_level(3), std::exp(3.0));
-  EXPECT_DOUBLE_EQ(tasks::kPerplexity.shown(std::log(1.1)), 10);
+  EXPECT_NEAR(tasks::kPerplexity.shown(std::log(1.1)), 10, 1e-12);
   EXPECT_EQ(tasks::kAccuracy.level(70), 70);
   EXPECT_EQ(tasks::kAccuracy.shown(-2), -2);
   EXPECT_TRUE(tasks::kPerplexity.is_gain(-1));

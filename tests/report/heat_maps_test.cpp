@@ -175,8 +175,9 @@ TEST_F(HeatMaps, ThatAreWrongAreNamed) {
   expect_problem({.other_shapes = {{"layers.1.heat", {2, 2, 4, 1}}}},
                  "layers.1.heat must be (2, H, G, G), has another shape");
   expect_problem({.L = 0}, "must have layers.0.heat, has not");
+  expect_problem({.described = ""}, "pictures of the metadata: must be JSON, is not");
   for (const char* described :
-       {"", "3", "[]", R"([{"number": 1, "class": "a", "said": "a"}])",
+       {"3", "[]", R"([{"number": 1, "class": "a", "said": "a"}])",
         R"([{"number": "1", "class": "a", "said": "a"}, {"number": 1, "class": "a", "said": "a"}])",
         R"([{"number": 1, "class": 3, "said": "a"}, {"number": 1, "class": "a", "said": "a"}])"}) {
     expect_problem({.described = described},

@@ -8,6 +8,7 @@
 #include "elliptical/report/chart_data.h"
 #include "elliptical/report/number_list.h"
 #include "elliptical/report/web_files.h"
+#include "elliptical/tasks/language_model_measures.h"
 #include "tests/report/run_folders.h"
 
 namespace elliptical::report {
@@ -142,7 +143,8 @@ TEST(LossData, HasABoundedNumberOfPoints) {
 TEST(Numbers, CarryTheCommandThatMeasuresThemAgain) {
   RunData run{
       .folder = "my runs/a",
-      .config = "[task.model]\nwindow = 64\n[task.model.attention.metric]\nscope = \"prefix\"\n"};
+      .config = "[task.model]\nwindow = 64\n[task.model.attention.metric]\nscope = \"prefix\"\n",
+      .measures = &tasks::kLanguageModelMeasures};
   Record record{
       "perplexity", 31.5, 10, {{"source", std::string("eval")}, {"split", std::string("test")}}};
   record.labels["step"] = int64_t{500};
@@ -197,7 +199,7 @@ TEST(Numbers, LeaveBlocksAndHeadsToCharts) {
       .folder = "a",
       .records = {{"perplexity", 30, 1, {{"source", std::string("train")}, {"step", int64_t{1}}}},
                   {"perplexity", 20, 1, {{"source", std::string("train")}, {"step", int64_t{2}}}},
-                  {"block_nll", 3, 1, {{"source", std::string("eval")}}},
+                  {"block_nll", 3, 1, {{"source", std::string("eval")}, {"block", int64_t{0}}}},
                   {"perplexity", 19, 1, {{"source", std::string("eval")}}}}};
   const NumberList list = list_numbers({run});
   EXPECT_EQ(list.num_all, 2U);

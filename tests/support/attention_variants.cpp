@@ -22,10 +22,11 @@ std::vector<AttentionVariant> estimator_variants() {
   using Field = ops::EstimatorOption::Field;
   std::vector<AttentionVariant> variants;
   for (const ops::MetricEstimator estimator : ops::metric_estimators()) {
-    AttentionVariant variant{.name = estimator->name,
-                             .attention = "elliptical",
-                             .assignments = {std::string("metric.estimator=") + estimator->name},
-                             .streams = estimator->streams()};
+    AttentionVariant variant{
+        .name = estimator->name, .attention = "elliptical", .streams = estimator->streams()};
+    std::string chosen = "metric.estimator=";  // by +=: gcc 12 warns wrongly of a sum in a list
+    chosen += estimator->name;
+    variant.assignments.push_back(chosen);
     if (estimator->has(Field::kQueryStride)) variant.assignments.push_back("metric.query_stride=2");
     if (estimator->has(Field::kValue)) variant.assignments.push_back("metric.value=0.5");
     if (estimator->has(Field::kStart)) variant.assignments.push_back("metric.value=0.63");
