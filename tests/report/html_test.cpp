@@ -143,8 +143,8 @@ TEST(LossData, HasABoundedNumberOfPoints) {
 TEST(Numbers, CarryTheCommandThatMeasuresThemAgain) {
   RunData run{
       .folder = "my runs/a",
-      .config = "[task.model]\nwindow = 64\n[task.model.attention.metric]\nscope = \"prefix\"\n",
-      .measures = &tasks::kLanguageModelMeasures};
+      .measures = &tasks::kLanguageModelMeasures,
+      .config = "[task.model]\nwindow = 64\n[task.model.attention.metric]\nscope = \"prefix\"\n"};
   Record record{
       "perplexity", 31.5, 10, {{"source", std::string("eval")}, {"split", std::string("test")}}};
   record.labels["step"] = int64_t{500};
