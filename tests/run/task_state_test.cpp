@@ -22,8 +22,10 @@ RunOptions options_with_state(int64_t steps) {
 TEST_F(TaskStateTest, IsPartOfWhatIsTrained) {
   start("with", options_with_state(6));
   start("without", toy_run_options(6));
-  const auto with = newest_checkpoint(paths("with").checkpoints(), CheckpointPart::kAll, {});
-  const auto without = newest_checkpoint(paths("without").checkpoints(), CheckpointPart::kAll, {});
+  const auto with =
+      store::newest_checkpoint(paths("with").checkpoints(), store::CheckpointPart::kAll, {});
+  const auto without =
+      store::newest_checkpoint(paths("without").checkpoints(), store::CheckpointPart::kAll, {});
   EXPECT_FALSE(with->model.at("first.weight").equal(without->model.at("first.weight")));
   EXPECT_GT(with->task.at("memory").abs().sum().item<double>(), 0);
   EXPECT_TRUE(without->task.empty());
@@ -51,14 +53,16 @@ TEST_F(TaskStateTest, DeathAnywhereAndResumeGivesTheSameBits) {
 TEST_F(TaskStateTest, AForkTakesItARestartDoesNot) {
   const RunOptions options = options_with_state(6);
   start("a", options);
-  const auto source = newest_checkpoint(paths("a").checkpoints(), CheckpointPart::kAll, {});
+  const auto source =
+      store::newest_checkpoint(paths("a").checkpoints(), store::CheckpointPart::kAll, {});
   for (const bool restart : {false, true}) {
     const std::string name = restart ? "restarted" : "continued";
     const std::unique_ptr<tasks::Task> task = make_toy_task(options);
     const RunLock lock = create_run_folder(paths(name));
     save_fork({.paths = paths(name), .options = &options, .task = task.get(), .program = "test"},
               *source, restart);
-    const auto first = newest_checkpoint(paths(name).checkpoints(), CheckpointPart::kAll, {});
+    const auto first =
+        store::newest_checkpoint(paths(name).checkpoints(), store::CheckpointPart::kAll, {});
     const at::Tensor expected = restart ? at::zeros({5}) : source->task.at("memory");
     EXPECT_TRUE(first->task.at("memory").equal(expected)) << name;
   }

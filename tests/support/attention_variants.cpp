@@ -27,9 +27,10 @@ std::vector<AttentionVariant> estimator_variants() {
     std::string chosen = "metric.estimator=";  // by +=: gcc 12 warns wrongly of a sum in a list
     chosen += estimator->name;
     variant.assignments.push_back(chosen);
-    if (estimator->has(Field::kQueryStride)) variant.assignments.push_back("metric.query_stride=2");
-    if (estimator->has(Field::kValue)) variant.assignments.push_back("metric.value=0.5");
-    if (estimator->has(Field::kStart)) variant.assignments.push_back("metric.value=0.63");
+    if (estimator->has(Field::kQueryStride))
+      variant.assignments.emplace_back("metric.query_stride=2");
+    if (estimator->has(Field::kValue)) variant.assignments.emplace_back("metric.value=0.5");
+    if (estimator->has(Field::kStart)) variant.assignments.emplace_back("metric.value=0.63");
     variants.push_back(variant);
   }
   return variants;
