@@ -72,43 +72,6 @@ def expect_same(run, whole):
     assert weights(run) == weights(whole) and losses(run) == losses(whole) and records(run) == records(whole)
 
 
-def test_m1_memory_that_ends_anywhere_is_told_and_loses_nothing(whole, tmp_path):
-    run, peak = whole
-    refused = 0
-    for number in range(8):
-        # From what loads the libraries and little else to what is nearly enough.
-        run = tmp_path / f"run-{number}"
-        result = limited(train_command(run, **LARGER), peak * (86 + 2 * number) // 100)
-        if result.returncode == 0:
-            continue
-        refused += 1
-        expect_refusal(result)
-        if (run / "config.toml").exists():
-            expect_same(run, whole[0])
-    assert refused >= 4, "of these limits most are too low"
-
-
-def test_m1_memory_that_goes_away_while_it_trains(whole, tmp_path):
-    """The limit falls below what is in use, as when a neighbour takes the rest: the next allocation fails."""
-    numbers = random.Random(1)
-    for number in range(3):
-        run = tmp_path / f"run-{number}"
-        process = subprocess.Popen(train_command(run, **LARGER), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        wanted = numbers.randrange(1, 4)
-        wait_until(lambda: num_logged(run) >= wanted, process, f"step {wanted}")
-        process.send_signal(signal.SIGSTOP)  # no step goes by between the two
-        done = num_logged(run)
-        size = status_kb(process, "VmSize") * 1024
-        resource.prlimit(process.pid, resource.RLIMIT_AS, (size, size))
-        process.send_signal(signal.SIGCONT)
-        _, errors = process.communicate(timeout=120)
-        result = subprocess.CompletedProcess([], process.returncode, "", errors)
-        if result.returncode != 0:
-            expect_refusal(result)
-            assert steps(run)[-1] >= done - 1, "but for the step that was being saved"
-        expect_same(run, whole[0])
-
-
 def test_m1_libraries_that_do_not_fit_are_told(whole, tmp_path):
     """Torch takes memory before the program begins; too little for that is a sentence as well."""
     refused = set()
