@@ -24,32 +24,6 @@ from runs import (
 )
 
 # Every third look at the wall clock finds it a day earlier or later than the one before.
-CLOCK = r"""
-#define _GNU_SOURCE
-#include <sys/syscall.h>
-#include <sys/time.h>
-#include <time.h>
-#include <unistd.h>
-static long jump(void) { static unsigned looks; return (long)(++looks % 3 - 1) * 86400; }
-int clock_gettime(clockid_t clock, struct timespec* now) {
-  const long status = syscall(SYS_clock_gettime, clock, now);
-  if (clock == CLOCK_REALTIME) now->tv_sec += jump();
-  return (int)status;
-}
-int gettimeofday(struct timeval* now, void* zone) {
-  struct timespec wall;
-  (void)zone;
-  clock_gettime(CLOCK_REALTIME, &wall);
-  now->tv_sec = wall.tv_sec;
-  now->tv_usec = wall.tv_nsec / 1000;
-  return 0;
-}
-time_t time(time_t* place) {
-  struct timespec wall;
-  clock_gettime(CLOCK_REALTIME, &wall);
-  return place ? (*place = wall.tv_sec) : wall.tv_sec;
-}
-"""
 
 
 @pytest.fixture(scope="module")
