@@ -90,9 +90,10 @@ def cifar_folder(folder, labels_by_file, names=tuple(f"class {i}" for i in range
         (folder / file).write_bytes(b"".join(bytes([label]) + bytes(3072) for label in labels))
 
 
-@pytest.mark.parametrize("file", ["data_batch_3.bin", "data_batch_5.bin"])
+@pytest.mark.parametrize("file", ["data_batch_3.bin", "data_batch_5.bin", "test_batch.bin"])
 def test_d4_a_label_out_of_range_in_any_file_is_found_before_the_first_step(tmp_path, file):
-    files = {f"data_batch_{i}.bin": [j % 10 for j in range(1100)] for i in range(1, 6)} | {"test_batch.bin": [1, 2, 3]}
+    # Of the fifth file the last 5,000 are validated on.
+    files = {f"data_batch_{i}.bin": [j % 10 for j in range(5100 if i == 5 else 1100)] for i in range(1, 6)} | {"test_batch.bin": [1, 2, 3]}
     files[file][2] = 10
     cifar_folder(tmp_path / "cifar10", files)
     run = tmp_path / "run"
