@@ -82,9 +82,10 @@ def steps(run):
 
 
 def weights(run):
-    """All that a checkpoint holds, as bytes: weights and moments of the newest one."""
+    """What the newest checkpoint holds, as bytes: weights, moments, and the average and the task's state where there are any."""
     newest = Path(run) / "checkpoints" / f"step-{steps(run)[-1]}"
-    return [(newest / name).read_bytes() for name in ("model.safetensors", "optimizer.safetensors")]
+    names = {path.name for path in newest.glob("*.safetensors")} - {"model.safetensors", "optimizer.safetensors"}
+    return [(newest / name).read_bytes() for name in ("model.safetensors", "optimizer.safetensors", *sorted(names))]
 
 
 def read_lines(run, name):

@@ -1,10 +1,10 @@
 """The soak: a tiny model trained for many steps while processes die, disks fill up and checkpoints rot.
 
-    .venv/bin/python tests/cli/soak.py --steps 100000 --faults 1500 --seed 1 FOLDER
+    .venv/bin/python tests/cli/soak.py --steps 100000 --faults 3300 --seed 1 FOLDER
 
 A first run is left alone: its memory and its open files are sampled from the first step to the last. A second one suffers
 faults at random moments, drawn from the seed before it starts; after each one it is continued with `elliptical resume`, as a
-user would. It must end with the same bits.
+user would. It must end with the same bits. FOLDER/faults.txt says what happened so far.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from small_disk import fill, small_disk
 CHECKPOINT_INTERVAL = 20
 LOG_INTERVAL = 5
 
-# How often each fault is drawn.
+# How often each fault is drawn; each is drawn at least once.
 KINDS = {
     "kill": 4,
     "kill in a save": 3,
@@ -42,7 +42,8 @@ KINDS = {
     "SIGINT twice": 1,
     "SIGUSR1": 1,
 }
-CHECKPOINT_FILES = ["model.safetensors", "optimizer.safetensors", "vocabulary.txt", "state.json"]
+FULL_DISKS = ("full disk", "full disk at the start")  # take a file system of their own
+CHECKPOINT_FILES = ["model.safetensors", "optimizer.safetensors", "ema.safetensors", "vocabulary.txt", "state.json"]
 
 
 def command(run, num_steps):
@@ -61,6 +62,7 @@ def command(run, num_steps):
         train__eval_interval=max(1, num_steps // 20),
         train__checkpoint_interval=CHECKPOINT_INTERVAL,
         train__checkpoints_kept=3,
+        train__ema_decay=0.9,
     )
 
 
@@ -77,18 +79,22 @@ class Fault:
 def make_plan(num_steps, num_faults, seed):
     """Faults that use up most of the run; what is lost and done again comes on top."""
     numbers = random.Random(seed)
+    half = max(len(KINDS), num_faults // 2)  # the run may end before the last faults
+    drawn = numbers.choices(list(KINDS), KINDS.values(), k=max(0, num_faults - len(KINDS)))
+    first = [*KINDS, *drawn[: half - len(KINDS)]]
+    numbers.shuffle(first)
+    kinds = first + drawn[half - len(KINDS) :]
     most = 2 * num_steps // max(1, num_faults) + CHECKPOINT_INTERVAL  # half a checkpoint is lost by most of them
-    kinds = list(KINDS)
     return [
         Fault(
-            kind=numbers.choices(kinds, KINDS.values())[0],
+            kind=kind,
             steps=numbers.randrange(1, most),
             delay=numbers.uniform(0, 0.02),
             share=numbers.random(),
             damage=numbers.choice(list(DAMAGES)),
             file=numbers.choice(CHECKPOINT_FILES),
         )
-        for _ in range(num_faults)
+        for kind in kinds
     ]
 
 
@@ -206,96 +212,117 @@ class Soak:
             return any(name.endswith(".incomplete") for name in os.listdir(self.run / "checkpoints"))
         return False
 
-    def wait_for_a_save(self, process):
-        """A save takes about a millisecond: no pause between two looks. Not for ever, one may be missed."""
-        end = time.monotonic() + 1
-        while not self.is_saving() and process.poll() is None and time.monotonic() < end:
-            pass
+    def stop_in_a_save(self, process):
+        """A save takes about a millisecond: no pause between two looks. A process that went on before it was stopped goes on."""
+        end = time.monotonic() + 10
+        while process.poll() is None and time.monotonic() < end:
+            if not self.is_saving():
+                continue
+            process.send_signal(signal.SIGSTOP)
+            os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+            if self.is_saving():
+                return
+            process.send_signal(signal.SIGCONT)
 
     def strike(self, fault):
         """Starts a process and lets the fault happen; False when the run ended before."""
-        full_at_start = fault.kind == "full disk at the start" and (self.run / "config.toml").exists()
-        if full_at_start and self.is_small:
+        kind = self.possible(fault.kind)
+        if kind == "full disk at the start":
             fill(self.disk, 0)
         process = self.start()
         try:
-            if not (full_at_start and self.is_small):
+            if kind != "full disk at the start":
                 if not self.run_until(process, self.after(fault.steps)):
                     self.ended(process, 0)
                     return False
-                if fault.kind == "kill in a save":
-                    self.wait_for_a_save(process)
-                    time.sleep(fault.delay / 40)
-                else:
-                    time.sleep(fault.delay)
-            return self.happen(fault, process)
+                time.sleep(fault.delay)
+            happened = self.happen(kind, fault, process)
+            if happened is not None:
+                self.counts[happened] += 1
+            return happened is not None
         finally:
             if process.poll() is None:
                 process.kill()
                 process.wait()
             (self.disk / "ballast").unlink(missing_ok=True)
 
-    def happen(self, fault, process):
-        kind = fault.kind
-        if process.poll() == 0 and not kind.startswith("full"):
-            return False
+    def possible(self, kind):
+        """What can happen here and now in place of a fault that can not."""
+        if kind in FULL_DISKS and not self.is_small:
+            return "limited files"
+        if kind == "full disk at the start" and not (self.run / "config.toml").exists():
+            return "full disk"
+        return kind
+
+    def happen(self, kind, fault, process):
+        """What happened: the kind of fault, or a lesser one; None when the run ended before."""
+        if process.poll() == 0:
+            return None
         if kind.startswith("kill") or kind == "damage":
-            process.kill()
-            if self.ended(process, -signal.SIGKILL, 0) == 0:
-                return False
-            if self.is_saving():
-                self.counts["killed in a save"] += 1
-            if kind == "damage":
-                self.damage(fault)
-        elif kind.startswith("SIG"):
-            self.send(fault, process)
-        else:
-            # Less than a checkpoint needs, or the largest of its files.
-            sizes = self.file_sizes()
-            if self.is_small and kind.startswith("full"):
-                if kind == "full disk":
-                    fill(self.disk, int(fault.share * 0.9 * sum(sizes)))
-                reason = "No space left on device"
-            else:
-                kind = "limited files"
-                limit = int(fault.share * max(sizes))
-                resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (limit, limit))
-                reason = "File too large"
-            if self.ended(process, 1, 0) == 0:
-                return False
-            assert reason in self.said(), self.said()
-        self.counts[kind] += 1
-        return True
+            return self.kill(kind, fault, process)
+        if kind == "SIGUSR1":
+            return self.ask_for_a_save(process)
+        if kind.startswith("SIG"):
+            return self.interrupt(kind, fault, process)
+        # Less than a checkpoint needs, or the largest of its files.
+        sizes, reason = self.file_sizes(), "No space left on device"
+        if kind == "full disk":
+            fill(self.disk, int(fault.share * 0.9 * sum(sizes)))
+        elif kind == "limited files":
+            limit = int(fault.share * max(sizes))
+            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (limit, limit))
+            reason = "File too large"
+        if self.ended(process, 1, 0) == 0:
+            return None
+        assert reason in self.said(), self.said()
+        return kind
+
+    def kill(self, kind, fault, process):
+        if kind == "kill in a save":
+            self.stop_in_a_save(process)
+        process.kill()
+        if self.ended(process, -signal.SIGKILL, 0) == 0:
+            return None
+        if self.is_saving():
+            self.counts["killed in a save"] += 1
+        elif kind == "kill in a save":
+            return "kill"
+        if kind == "damage":
+            return kind if self.damage(fault) else "kill"
+        return kind
 
     def damage(self, fault):
         """The newest of the checkpoints, where there is another one."""
         present = self.checkpoints()
-        if len(present) > 1 and self.expected is None:
-            folder = self.run / "checkpoints" / f"step-{present[-1]}"
-            DAMAGES[fault.damage](folder / fault.file, fault.share)
-            self.expected = str(folder)
-            self.counts[f"damage: {fault.damage}"] += 1
+        if len(present) < 2 or self.expected is not None:
+            return False
+        folder = self.run / "checkpoints" / f"step-{present[-1]}"
+        DAMAGES[fault.damage](folder / fault.file, fault.share)
+        self.expected = str(folder)
+        self.counts[f"damage: {fault.damage}"] += 1
+        return True
 
-    def send(self, fault, process):
-        if fault.kind == "SIGUSR1":
-            process.send_signal(signal.SIGUSR1)
-            asked = "saved, as SIGUSR1 asked"
-            if self.run_until(process, lambda: asked in self.said()):
-                process.kill()
-            self.ended(process, -signal.SIGKILL, 0)
-            return
-        number = signal.SIGTERM if fault.kind == "SIGTERM" else signal.SIGINT
+    def ask_for_a_save(self, process):
+        process.send_signal(signal.SIGUSR1)
+        if not self.run_until(process, lambda: "saved, as SIGUSR1 asked" in self.said()):
+            self.ended(process, 0)
+            return None
+        process.kill()
+        return "SIGUSR1" if self.ended(process, -signal.SIGKILL, 0) != 0 else None
+
+    def interrupt(self, kind, fault, process):
+        number = signal.SIGTERM if kind == "SIGTERM" else signal.SIGINT
         process.send_signal(number)
-        if fault.kind.endswith("twice"):
+        if kind.endswith("twice"):
             time.sleep(fault.delay / 4)
             process.send_signal(number)
             # The second one may come so late that nobody waits for it.
-            self.ended(process, 128 + number, -number, 0)
-            return
+            return kind if self.ended(process, 128 + number, -number, 0) != 0 else None
         if self.ended(process, 128 + number, 0) == 0:
-            return
+            return None
         last = self.said().splitlines()[-1]
         assert f"stopped by {number.name} after step {steps(self.run)[-1]}, saved" in last, last
+        return kind
 
     def tidy(self):
         """Damaged checkpoints are kept for their user, who removes them."""
@@ -321,16 +348,19 @@ def expect_same(run, whole, num_steps):
     assert not [path.name for path in run.rglob("*") if path.suffix in (".incomplete", ".new", ".damaged")]
 
 
-def disturb(folder, whole, num_steps, num_faults, seed, errors, notice):
+def disturb(folder, whole, num_steps, num_faults, seed, errors):
     """Trains the same run with faults and holds it against the first."""
     size = 16 * sum(path.stat().st_size for path in whole.rglob("*") if path.is_file()) + 2**20
     with small_disk(folder / "disk", size) as is_small:
         soak = Soak(folder / "disk" / "run", folder / "disk", is_small, errors, num_steps)
-        for number, fault in enumerate(make_plan(num_steps, num_faults, seed)):
-            notice(f"fault {number}: {fault.kind} after step {last_step(soak.run)}")
-            if not soak.strike(fault):
-                break
-            soak.tidy()
+        with open(folder / "faults.txt", "w", buffering=1) as progress:
+            for number, fault in enumerate(make_plan(num_steps, num_faults, seed)):
+                print(f"fault {number} after step {last_step(soak.run)}: {fault.kind}", file=progress)
+                if not soak.strike(fault):
+                    break
+                soak.tidy()
+                if number % 100 == 99:
+                    print(json.dumps(dict(sorted(soak.counts.items()))), file=progress)
         process = soak.start()
         soak.run_until(process, soak.after(num_steps))
         soak.ended(process, 0)
@@ -339,12 +369,12 @@ def disturb(folder, whole, num_steps, num_faults, seed, errors, notice):
     return soak
 
 
-def soak(folder, num_steps, num_faults, seed, notice=lambda line: None):
+def soak(folder, num_steps, num_faults, seed):
     """Both runs; raises AssertionError when something was lost. Returns what was counted and measured."""
     started = time.monotonic()
     errors, whole = folder / "errors.txt", folder / "whole"
     samples = undisturbed(whole, num_steps, errors)
-    disturbed = disturb(folder, whole, num_steps, num_faults, seed, errors, notice)
+    disturbed = disturb(folder, whole, num_steps, num_faults, seed, errors)
     return summary(num_steps, seed, samples, disturbed, time.monotonic() - started) | {"log_bytes": (whole / "log.jsonl").stat().st_size}
 
 
@@ -376,13 +406,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--steps", type=int, default=100_000)
-    parser.add_argument("--faults", type=int, default=1500)
+    parser.add_argument("--faults", type=int, default=3300)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True)
-    with open(arguments.folder / "faults.txt", "w", buffering=1) as log:
-        result = soak(arguments.folder, arguments.steps, arguments.faults, arguments.seed, lambda line: print(line, file=log))
-    print(json.dumps(result, indent=1))
+    print(json.dumps(soak(arguments.folder, arguments.steps, arguments.faults, arguments.seed), indent=1))
 
 
 if __name__ == "__main__":
