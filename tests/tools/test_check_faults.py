@@ -47,6 +47,29 @@ def test_the_catalogue_holds():
     assert "C6" in result.stdout and "test_damaged_checkpoints.test_c6_" in result.stdout
 
 
+@pytest.mark.parametrize(
+    "lines, complaint",
+    [
+        ("| C1 | x | y | `S.C1A` |\n| D2 | x | y | later |", None),
+        ("| C1 | x | y | `S.C1A` |\n| D2 | x | y | `S.D2A` |", None),
+        ("| D2 | x | y | later |", "C1: is promised, but has no line"),
+        ("| C1 | x | y | later |\n| D2 | x | y | later |", "C1: must have a test now, only D2 may have theirs later"),
+        ("| C1 | x | y | `S.C1A` |\n| C2 | x | y | `S.C2A` |\n| D2 | x | y | later |", "C2: is not among the promised ones"),
+    ],
+)
+def test_no_promise_is_dropped_or_put_off(lines, complaint):
+    problems = check_faults.check_promises(ROW + lines + "\n", ["C1", "D2"], ("D2",))
+    assert (problems == []) if complaint is None else (len(problems) == 1 and complaint in problems[0]), problems
+
+
+def test_all_forty_four_are_promised():
+    assert len(check_faults.PROMISED) == 44 and set(check_faults.MAY_BE_LATER) == {"D2", "P2"}
+    catalogue = (ROOT / check_faults.CATALOGUE).read_text()
+    without = "\n".join(line for line in catalogue.splitlines() if not line.startswith("| K5 |"))
+    assert check_faults.check_promises(catalogue) == []
+    assert check_faults.check_promises(without) == ["docs/faults.md: K5: is promised, but has no line"]
+
+
 def test_names_of_tests_are_read():
     tests = {test.name: test for test in check_faults.tests_of_cpp(CPP) + check_faults.tests_of_python(PYTHON, "test_x")}
     assert {name: test.ids for name, test in tests.items()} == {
