@@ -181,7 +181,7 @@ TEST_P(LmSlidingEvaluation, EqualsALoopOverWindows) {
 
 INSTANTIATE_TEST_SUITE_P(All,
                          LmSlidingEvaluation,
-                         ::testing::ValuesIn(support::attention_variants()),
+                         ::testing::ValuesIn(support::causal_attention_variants()),
                          support::VariantName{});
 
 TEST(LmEvaluation, CostOfASlidingWindowIsKnownBeforehand) {
@@ -201,7 +201,7 @@ class LmStreamEvaluation : public ::testing::TestWithParam<AttentionVariant> {};
 
 TEST_P(LmStreamEvaluation, EqualsBlock) {
   LanguageModelTask task(small_task_options(GetParam()), 1);
-  if (!GetParam().streams) {
+  if (!GetParam().can().streams) {
     EXPECT_EQ(refusal(task, method("stream")),
               "stream: this model can not read token by token: " + *task.lm().why_no_streaming());
     return;
@@ -213,7 +213,7 @@ TEST_P(LmStreamEvaluation, EqualsBlock) {
 
 INSTANTIATE_TEST_SUITE_P(All,
                          LmStreamEvaluation,
-                         ::testing::ValuesIn(support::attention_variants()),
+                         ::testing::ValuesIn(support::causal_attention_variants()),
                          support::VariantName{});
 
 TEST(LmEvaluation, MetricScopeCanBeOverridden) {
