@@ -175,11 +175,11 @@ at::Tensor Fan::patches(const at::Tensor& pixels, nn::Pass& pass) {
   return nn::run_blocks(blocks_, x, nullptr, pass).x;
 }
 
-ImageLogits Fan::run(const at::Tensor& pixels, nn::Pass& pass) {
+at::Tensor Fan::run(const at::Tensor& pixels, nn::Pass& pass) {
   at::Tensor x =
       at::cat({cls_token_.expand({pixels.size(0), 1, options_.dim}), patches(pixels, pass)}, 1);
   for (const auto& block : class_blocks_) x = block->forward(x, pass);
-  return {.logits = head_->forward(norm_->forward(x.select(1, 0))), .distilled = {}};
+  return head_->forward(norm_->forward(x.select(1, 0)));
 }
 
 at::Tensor Fan::run_features(const at::Tensor& pixels, nn::Pass& pass) {

@@ -43,7 +43,7 @@ class Fan : public ImageModel {
   const FanOptions& options() const override { return options_; }
 
  protected:
-  ImageLogits run(const at::Tensor& pixels, nn::Pass& pass) override;
+  at::Tensor run(const at::Tensor& pixels, nn::Pass& pass) override;
   at::Tensor run_features(const at::Tensor& pixels, nn::Pass& pass) override;
   const char* name() const override { return "fan"; }
   std::map<std::string, LabelValue> own_labels() const override;

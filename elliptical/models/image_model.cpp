@@ -56,7 +56,7 @@ void ImageModel::begin(const at::Tensor& pixels, nn::Pass& pass) const {
   pass.begin_layers();
 }
 
-ImageLogits ImageModel::heads(const at::Tensor& pixels, nn::Pass& pass) {
+at::Tensor ImageModel::forward(const at::Tensor& pixels, nn::Pass& pass) {
   begin(pixels, pass);
   return run(pixels, pass);
 }

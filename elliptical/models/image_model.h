@@ -44,20 +44,17 @@ struct ImageModelOptions : Options {
   void visit_common(FieldList& fields, const char* drop_path_help);
 };
 
-/// What a model says about B pictures.
-struct ImageLogits {
-  at::Tensor logits;     ///< (B, K); of a distilled model in evaluation, the mean of both heads
-  at::Tensor distilled;  ///< (B, K), of the distillation head in training; undefined otherwise
-};
+/// Output of a pass (Pass::outputs): logits (B, K) of the second head of a distilled model, in
+/// training.
+inline constexpr const char* kSecondHead = "second_head";
 
 class ImageModel : public torch::nn::Module {
  public:
-  /// The caller sets training, random, trace and what else he wants of `pass`; the layers are
-  /// counted here. Throws c10::ValueError when the pixels do not fit.
-  ImageLogits heads(const at::Tensor& pixels, nn::Pass& pass);
-  at::Tensor forward(const at::Tensor& pixels, nn::Pass& pass) {
-    return heads(pixels, pass).logits;
-  }
+  /// Logits (B, K); of a distilled model in evaluation the mean of both heads, in training those of
+  /// the first one, beside kSecondHead. The caller sets training, random, trace and what else he
+  /// wants of `pass`; the layers are counted here. Throws c10::ValueError when the pixels do not
+  /// fit.
+  at::Tensor forward(const at::Tensor& pixels, nn::Pass& pass);
 
   /// Normed tokens of the patches in the last stage, (B, side^2, C) row by row, before any head: what
   /// a decoder of maps reads. With `pass` as above.
@@ -82,7 +79,7 @@ class ImageModel : public torch::nn::Module {
  protected:
   explicit ImageModel(int64_t num_classes) : num_classes_(num_classes) {}
 
-  virtual ImageLogits run(const at::Tensor& pixels, nn::Pass& pass) = 0;
+  virtual at::Tensor run(const at::Tensor& pixels, nn::Pass& pass) = 0;
   virtual at::Tensor run_features(const at::Tensor& pixels, nn::Pass& pass) = 0;
   virtual const char* name() const = 0;  ///< in the table
   virtual std::map<std::string, LabelValue> own_labels() const { return {}; }

@@ -100,14 +100,10 @@ void Lm::initialize(uint64_t seed) {
 }
 
 at::Tensor Lm::forward(const at::Tensor& tokens, nn::Pass& pass, int64_t num_last) {
-  return hidden(tokens, 0, pass, num_last);
-}
-
-at::Tensor Lm::hidden(const at::Tensor& tokens, int64_t first, nn::Pass& pass, int64_t num_last) {
   TORCH_CHECK_VALUE(tokens.dim() == 2 && tokens.scalar_type() == at::kLong,
                     "lm: tokens must be (B, N) int64, got ", tokens.sizes(), " ",
                     tokens.scalar_type());
-  const int64_t N = tokens.size(1), end = first + N;
+  const int64_t N = tokens.size(1), first = pass.num_before, end = first + N;
   at::Tensor positions = end <= position_table_.size(0) ? position_table_.narrow(0, first, N)
                                                         : nn::sinusoids(first, N, options.dim);
   if (options.positions == nn::Positions::kReverse) positions = positions.flip(0);
@@ -167,10 +163,8 @@ LmStream::LmStream(Lm& model, RandomKey random) : model_(&model), random_(random
 
 at::Tensor LmStream::step(const at::Tensor& tokens) {
   const at::NoGradGuard no_grad;
-  nn::Pass pass;
-  pass.random = random_;
-  pass.caches = &caches_;
-  const at::Tensor hidden = model_->hidden(tokens, num_tokens_, pass);
+  auto pass = nn::Pass::of_stream(caches_, num_tokens_, random_);
+  const at::Tensor hidden = model_->forward(tokens, pass);
   num_tokens_ += tokens.size(1);
   return hidden;
 }

@@ -205,8 +205,8 @@ at::Tensor Rvt::patches(const at::Tensor& pixels, nn::Pass& pass) {
   return tokens;
 }
 
-ImageLogits Rvt::run(const at::Tensor& pixels, nn::Pass& pass) {
-  return {.logits = head_->forward(norm_->forward(patches(pixels, pass).mean(1))), .distilled = {}};
+at::Tensor Rvt::run(const at::Tensor& pixels, nn::Pass& pass) {
+  return head_->forward(norm_->forward(patches(pixels, pass).mean(1)));
 }
 
 at::Tensor Rvt::run_features(const at::Tensor& pixels, nn::Pass& pass) {

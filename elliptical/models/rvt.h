@@ -45,7 +45,7 @@ class Rvt : public ImageModel {
   const RvtOptions& options() const override { return options_; }
 
  protected:
-  ImageLogits run(const at::Tensor& pixels, nn::Pass& pass) override;
+  at::Tensor run(const at::Tensor& pixels, nn::Pass& pass) override;
   at::Tensor run_features(const at::Tensor& pixels, nn::Pass& pass) override;
   const char* name() const override { return "rvt"; }
   std::map<std::string, LabelValue> own_labels() const override;

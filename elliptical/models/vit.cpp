@@ -106,15 +106,16 @@ at::Tensor Vit::embed(const at::Tensor& pixels) const {
   return at::cat(tokens, 1) + pos_embed_;
 }
 
-ImageLogits Vit::run(const at::Tensor& pixels, nn::Pass& pass) {
+at::Tensor Vit::run(const at::Tensor& pixels, nn::Pass& pass) {
   // Nobody reads the patches behind the last attention.
   const at::Tensor tokens =
       nn::run_blocks(blocks_, embed(pixels), norm_.get(), pass, num_prefix_tokens()).normed;
   const at::Tensor logits = head_->forward(tokens.select(1, 0));
-  if (!options_.distilled) return {.logits = logits, .distilled = {}};
+  if (!options_.distilled) return logits;
   const at::Tensor distilled = head_dist_->forward(tokens.select(1, 1));
-  if (pass.training) return {.logits = logits, .distilled = distilled};
-  return {.logits = (logits + distilled) / 2.0, .distilled = {}};
+  if (!pass.training) return (logits + distilled) / 2.0;
+  pass.outputs[kSecondHead] = distilled;
+  return logits;
 }
 
 at::Tensor Vit::run_features(const at::Tensor& pixels, nn::Pass& pass) {

@@ -47,7 +47,7 @@ class Vit : public ImageModel {
   int64_t num_prefix_tokens() const override { return options_.num_prefix_tokens(); }
 
  protected:
-  ImageLogits run(const at::Tensor& pixels, nn::Pass& pass) override;
+  at::Tensor run(const at::Tensor& pixels, nn::Pass& pass) override;
   at::Tensor run_features(const at::Tensor& pixels, nn::Pass& pass) override;
   const char* name() const override { return "vit"; }
   std::map<std::string, LabelValue> own_labels() const override;

@@ -68,18 +68,19 @@ class LanguageModelTask : public Task {
   std::string data_description() const override { return corpus_.description(); }
 
   Batch train_batch(int64_t step) const override;
-  at::Tensor forward(const Batch& batch, nn::Pass& pass) override;
   Loss loss(const Batch& batch, nn::Pass& pass) override;
 
   std::unique_ptr<EvalSet> eval_set(Options& options) override;
   std::unique_ptr<Options> make_eval_options() const override;
-  void score(const Batch& batch, Scores& scores, Dump* dump) override;
   std::vector<Record> metrics(const Scores& scores) const override;
   std::vector<std::string> metric_names() const override { return {"perplexity"}; }
   std::optional<Snapshot> snapshot(Options& options) override;
 
   models::Lm& lm() { return *model_; }
   const data::Corpus& corpus() const { return corpus_; }
+
+ protected:
+  at::Tensor run(const Batch& batch, nn::Pass& pass) override;
 
  private:
   LanguageModelOptions options_;

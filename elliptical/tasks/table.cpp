@@ -65,6 +65,22 @@ const TaskEntry& find_task(const std::string& name) {
   return require_entry<ConfigError>(task_table(), name, "task");
 }
 
+at::Tensor Task::forward(const Batch& batch, nn::Pass& pass) {
+  pass.key_lengths = batch.lengths.defined() ? std::optional(batch.lengths) : std::nullopt;
+  return run(batch, pass);
+}
+
+void score_batch(Task& task,
+                 const EvalSet& set,
+                 const Batch& batch,
+                 nn::Pass& pass,
+                 Scores& scores,
+                 Dump* dump) {
+  const at::NoGradGuard no_grad;
+  set.prepare(pass);
+  set.score(batch, task.forward(batch, pass), pass, scores, dump);
+}
+
 Loss with_auxiliary(const at::Tensor& main, const nn::Pass& pass) {
   Loss loss{.total = main};
   if (pass.auxiliary_losses.empty()) return loss;

@@ -28,15 +28,16 @@
 namespace elliptical::tasks {
 
 class Classifier;
-class EvalSet;
 
 struct Batch {
-  at::Tensor input;       ///< what the model gets: tokens (B, N), pixels (B, 3, H, W) in [0, 1]
+  at::Tensor input;  ///< what the model gets: tokens (B, N), pixels (B, 3, H, W) in [0, 1]
+  /// Whether the input is what comes out of the task's own preparation of it (pictures that are
+  /// normalized), so that nothing is to be done to it.
+  bool is_prepared = false;
   at::Tensor lengths;     ///< (B) int64, how much of each row is no padding; undefined: all of it
   at::Tensor target;      ///< what it should say
   at::Tensor place;       ///< where each target stands in the data; undefined where nobody asks
   int64_t num_units = 0;  ///< tokens or pictures in it, for rates
-  const EvalSet* set = nullptr;  ///< the evaluation it belongs to, which says how it is scored
 };
 
 /// What training minimises.
@@ -77,12 +78,22 @@ struct Snapshot {
   std::string missing;  ///< what there is not, and why, for people; empty: it is whole
 };
 
-/// The batches of one evaluation: a split, with or without damage.
+/// One evaluation: its batches, a split with or without damage, how the model is to be asked about
+/// them and what its answers are worth. It lives no longer than the task that made it.
 class EvalSet {
  public:
   virtual ~EvalSet() = default;
   virtual int64_t size() const = 0;  ///< number of batches
   virtual Batch get(int64_t index) const = 0;
+  /// What it wants of each pass beside what the loop does: another scope of the metric, a stream.
+  virtual void prepare(nn::Pass& /*pass*/) const {}
+  /// Adds what the model said about a batch, Task::forward of that pass, to the scores, and to the
+  /// dump if there is one.
+  virtual void score(const Batch& batch,
+                     const at::Tensor& said,
+                     const nn::Pass& pass,
+                     Scores& scores,
+                     Dump* dump) const = 0;
   /// Labels for the records: split, perturbation, rate, realised rate, seed, method, profile, ...
   virtual std::map<std::string, LabelValue> labels() const = 0;
   /// What it takes, in one line for people, where that is far more than the data suggest.
@@ -141,8 +152,10 @@ class Task {
   virtual Batch train_batch(int64_t step) const = 0;
   /// What the model says about a batch, from which its loss and its scores are computed: logits
   /// (B, K) of a classifier; of a language model the hidden states (B, N, C) of the scored tokens.
-  /// `pass` says how, and holds afterwards what was left behind. The one door to the model.
-  virtual at::Tensor forward(const Batch& batch, nn::Pass& pass) = 0;
+  /// `pass` says how, and holds afterwards what was left behind; it is told here which tokens of the
+  /// batch are padding. The one door to the model: training, evaluations, attacks and snapshots go
+  /// through it.
+  at::Tensor forward(const Batch& batch, nn::Pass& pass);
   /// Of a training step: `pass` has its key.
   virtual Loss loss(const Batch& batch, nn::Pass& pass) = 0;
 
@@ -156,8 +169,6 @@ class Task {
   /// How `eval` is to be done is read from `options`, the task's own evaluation options.
   virtual std::unique_ptr<EvalSet> eval_set(Options& options) = 0;
   virtual std::unique_ptr<Options> make_eval_options() const = 0;
-  /// Adds one batch to the scores (and to the dump if there is one). No gradient.
-  virtual void score(const Batch& batch, Scores& scores, Dump* dump) = 0;
   /// The metrics that the sums amount to: value, count, name; labels are filled in by the caller.
   virtual std::vector<Record> metrics(const Scores& scores) const = 0;
   /// Names of those that an evaluation as training does it always has, once each: what the best
@@ -167,7 +178,14 @@ class Task {
   virtual Classifier* classifier() { return nullptr; }
   /// Of undamaged data of the split that the options name; nothing where a task has none.
   virtual std::optional<Snapshot> snapshot(Options&) { return std::nullopt; }
+
+ protected:
+  virtual at::Tensor run(const Batch& batch, nn::Pass& pass) = 0;
 };
+
+/// One batch of an evaluation: asks as the set wants it, and scores the answer. No gradient.
+void score_batch(
+    Task& task, const EvalSet& set, const Batch& batch, nn::Pass& pass, Scores& scores, Dump* dump);
 
 /// What training costs, by arithmetic on the options alone: no data are read.
 struct Cost {

@@ -114,7 +114,7 @@ Teacher::Teacher(const TeacherOptions& options, int64_t num_classes, const Notic
 
 at::Tensor Teacher::say(const at::Tensor& pixels) const {
   const at::NoGradGuard no_grad;
-  nn::Pass pass;
+  auto pass = nn::Pass::of_evaluation();
   at::Tensor seen = pixels;
   if (const int64_t size = model_->options().image_size; size != pixels.size(2)) {
     seen = at::upsample_bicubic2d(pixels, {size, size}, /*align_corners=*/false).clamp(0, 1);

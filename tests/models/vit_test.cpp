@@ -221,13 +221,13 @@ TEST(Vit, DistilledHeadsAreMeanInEvaluation) {
   stir_parameters(*model);
   const at::Tensor pixels = some_pixels(2, 8);
   const torch::NoGradGuard no_grad;
-  nn::Pass training, evaluation;
-  training.training = true;
-  const ImageLogits both = model->heads(pixels, training);
-  const ImageLogits mean = model->heads(pixels, evaluation);
-  EXPECT_GT((both.logits - both.distilled).abs().max().item<double>(), 0.1);
-  EXPECT_FALSE(mean.distilled.defined());
-  EXPECT_TRUE(at::equal(mean.logits, (both.logits + both.distilled) / 2.0));
+  auto training = nn::Pass::of_training(RandomKey(0)), evaluation = nn::Pass::of_evaluation();
+  const at::Tensor first = model->forward(pixels, training);
+  const at::Tensor second = training.outputs.at(kSecondHead);
+  const at::Tensor mean = model->forward(pixels, evaluation);
+  EXPECT_GT((first - second).abs().max().item<double>(), 0.1);
+  EXPECT_TRUE(evaluation.outputs.empty());
+  EXPECT_TRUE(at::equal(mean, (first + second) / 2.0));
 
   // Equal tokens, positions and heads say the same.
   const auto copy = [&](const char* to, const char* from) {
@@ -238,8 +238,8 @@ TEST(Vit, DistilledHeadsAreMeanInEvaluation) {
   copy("head_dist.bias", "head.bias");
   const at::Tensor positions = parameter(*model, "pos_embed");
   positions.select(1, 1).copy_(positions.select(1, 0));
-  const ImageLogits equal = model->heads(pixels, training);
-  EXPECT_TRUE(torch::allclose(equal.logits, equal.distilled, 0, 1e-6));
+  const at::Tensor equal = model->forward(pixels, training);
+  EXPECT_TRUE(torch::allclose(equal, training.outputs.at(kSecondHead), 0, 1e-6));
 }
 
 TEST(Vit, DropPathLeavesOutWholeBranches) {

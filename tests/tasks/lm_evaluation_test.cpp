@@ -216,6 +216,20 @@ INSTANTIATE_TEST_SUITE_P(All,
                          ::testing::ValuesIn(support::causal_attention_variants()),
                          support::VariantName{});
 
+// The windows are those of `block`, so what the released code does to a random metric is, too.
+TEST(LmEvaluation, AStreamOfPublishedDamageEqualsBlock) {
+  LanguageModelTask task(
+      small_task_options({.attention = "elliptical", .assignments = {"metric.estimator=random"}}),
+      1);
+  LmEvalOptions block = method("block"), stream = method("stream");
+  block.swap_rate = stream.swap_rate = 0.2;
+  const double strict = metric_value(task, evaluate(task, block));
+  block.swap_profile = stream.swap_profile = data::SwapProfile::kPublished;
+  const double published = metric_value(task, evaluate(task, block));
+  EXPECT_NE(published, strict);
+  EXPECT_LE(relative(metric_value(task, evaluate(task, stream)), published), 1e-5);
+}
+
 TEST(LmEvaluation, MetricScopeCanBeOverridden) {
   LanguageModelTask task(small_task_options(), 1);
   LmEvalOptions sequence, prefix;
