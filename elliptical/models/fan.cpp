@@ -104,6 +104,14 @@ void FanOptions::use_size(const std::string& name) {
   }
 }
 
+void FanOptions::shrink() {
+  image_size = 32;
+  patch_size = 8;
+  dim = 32;
+  num_layers = 2;
+  num_heads = 2;
+}
+
 std::vector<TokenStage> FanOptions::stages() const {
   const int64_t side = image_size / patch_size;
   return {{"blocks.", side * side, dim, num_layers}, {"cls_attn_blocks.", 1, dim, kNumClassBlocks}};

@@ -34,6 +34,7 @@ struct FanOptions : ImageModelOptions {
   void use_size(const std::string& name);
   std::vector<TokenStage> stages() const override;
   double hidden_ratio() const override { return feedforward_ratio; }
+  void shrink() override;
 };
 
 class Fan : public ImageModel {

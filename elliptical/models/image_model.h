@@ -34,6 +34,10 @@ struct ImageModelOptions : Options {
   virtual std::vector<TokenStage> stages() const = 0;
   /// Width inside a feed-forward layer / dim.
   virtual double hidden_ratio() const = 0;
+  /// Makes the model that they describe one that is trained on a few pictures within seconds.
+  virtual void shrink() = 0;
+  /// Whether it has a second head, for a teacher to talk to (kSecondHead).
+  virtual bool has_second_head() const { return false; }
   /// Weights of matrices of the blocks, by arithmetic.
   double num_block_weights() const;
   /// Numbers that a training step keeps of a picture for the backward, about.
@@ -44,7 +48,7 @@ struct ImageModelOptions : Options {
   void visit_common(FieldList& fields, const char* drop_path_help);
 };
 
-/// Output of a pass (Pass::outputs): logits (B, K) of the second head of a distilled model, in
+/// An output of a pass (Pass::outputs): logits (B, K) of the second head of a distilled model, in
 /// training.
 inline constexpr const char* kSecondHead = "second_head";
 

@@ -109,6 +109,14 @@ void RvtOptions::use_size(const std::string& name) {
   conv_feedforward = !is_base;
 }
 
+void RvtOptions::shrink() {
+  image_size = 32;
+  patch_size = kSmallPatch;
+  dims = {16, 32};
+  num_layers = {1, 1};
+  num_heads = {2, 4};
+}
+
 std::vector<TokenStage> RvtOptions::stages() const {
   std::vector<TokenStage> result;
   int64_t side = stem_side(*this);

@@ -36,6 +36,7 @@ struct RvtOptions : ImageModelOptions {
   void use_size(const std::string& name);
   std::vector<TokenStage> stages() const override;
   double hidden_ratio() const override { return feedforward_ratio; }
+  void shrink() override;
 };
 
 class Rvt : public ImageModel {

@@ -3,6 +3,7 @@
 
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -54,6 +55,14 @@ void VitOptions::use_size(const std::string& name) {
     num_layers = known.num_layers;
     num_heads = known.num_heads;
   }
+}
+
+void VitOptions::shrink() {
+  image_size = 32;
+  patch_size = 8;
+  dim = 24;
+  num_layers = std::min<int64_t>(num_layers, 2);
+  num_heads = std::min<int64_t>(num_heads, 6);
 }
 
 std::vector<TokenStage> VitOptions::stages() const {

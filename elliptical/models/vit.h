@@ -36,6 +36,8 @@ struct VitOptions : ImageModelOptions {
   int64_t num_prefix_tokens() const { return distilled ? 2 : 1; }
   std::vector<TokenStage> stages() const override;
   double hidden_ratio() const override { return feedforward_ratio; }
+  void shrink() override;
+  bool has_second_head() const override { return distilled; }
 };
 
 class Vit : public ImageModel {

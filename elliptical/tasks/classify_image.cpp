@@ -9,9 +9,6 @@
 #include "elliptical/base/errors.h"
 #include "elliptical/base/option_limits.h"
 #include "elliptical/data/image/small_pictures.h"
-#include "elliptical/models/fan.h"
-#include "elliptical/models/rvt.h"
-#include "elliptical/models/vit.h"
 #include "elliptical/tasks/classify_image_measures.h"
 #include "elliptical/tasks/picture_snapshot.h"
 #include "elliptical/tasks/pretrained.h"
@@ -47,24 +44,7 @@ void ClassifyImageOptions::shrink() {
   batch_size = std::min<int64_t>(batch_size, 8);
   init.clear();
   teacher = {};
-  auto& common = dynamic_cast<models::ImageModelOptions&>(model.options());
-  common.image_size = 32;
-  if (auto* vit = dynamic_cast<models::VitOptions*>(&common)) {
-    vit->patch_size = 8;
-    vit->dim = 24;
-    vit->num_layers = std::min<int64_t>(vit->num_layers, 2);
-    vit->num_heads = std::min<int64_t>(vit->num_heads, 6);
-  } else if (auto* rvt = dynamic_cast<models::RvtOptions*>(&common)) {
-    rvt->patch_size = 4;
-    rvt->dims = {16, 32};
-    rvt->num_layers = {1, 1};
-    rvt->num_heads = {2, 4};
-  } else if (auto* fan = dynamic_cast<models::FanOptions*>(&common)) {
-    fan->patch_size = 8;
-    fan->dim = 32;
-    fan->num_layers = 2;
-    fan->num_heads = 2;
-  }
+  model.get<models::ImageModelOptions>().shrink();
 }
 
 ClassifyImageTask::ClassifyImageTask(const ClassifyImageOptions& options, const TaskSetup& setup)
@@ -126,10 +106,10 @@ void ClassifyImageTask::build(int64_t num_classes, const TaskSetup& setup) {
     notices_ = load_pretrained(*model_, options_.init);
   }
   if (options_.teacher.kind != TeacherKind::kNone && setup.use != TaskUse::kMeasuring) {
-    const auto* vit = dynamic_cast<const models::VitOptions*>(&options_.model_options());
-    if (vit == nullptr || !vit->distilled) {
+    if (!options_.model_options().has_second_head()) {
       throw ConfigError(
-          "teacher: the model must have a second head, model.distilled = true of vit, has none");
+          "teacher: the model must have a second head, has none (model.distilled = true makes one, "
+          "in models that have that option)");
     }
     teacher_ =
         std::make_unique<Teacher>(options_.teacher, num_classes,

@@ -165,7 +165,7 @@ std::unique_ptr<EvalSet> LanguageModelTask::eval_set(Options& options) {
   LmEvalOptions chosen = dynamic_cast<const LmEvalOptions&>(options);
   // Windows that are computed together must not know of each other: the method has one at a time.
   if (model_->mixes_sequences()) chosen.batch_size = 1;
-  if (chosen.method == "stream") {
+  if (chosen.method == kStreamMethod) {
     if (chosen.metric_scope) {
       throw ConfigError("eval: metric_scope must be \"trained\" with method = \"stream\", got \"" +
                         std::string(to_string(*chosen.metric_scope)) + "\"");
@@ -174,7 +174,7 @@ std::unique_ptr<EvalSet> LanguageModelTask::eval_set(Options& options) {
   }
   auto set = std::make_unique<LmEvalSet>(corpus_, chosen, model_);
   // As wide as a batch gets: windows side by side, of which columns are parts of the text.
-  const bool sliding = chosen.method == "sliding";
+  const bool sliding = chosen.method == kSlidingMethod;
   const int64_t length_all = length(corpus_.stream(chosen.split));
   const int64_t B = std::min(sliding ? chosen.batch_size : chosen.columns, length_all);
   const int64_t N = std::min(chosen.window.value_or(options_.model.window),

@@ -89,9 +89,6 @@ class LanguageModelTask : public Task {
   std::shared_ptr<models::Lm> model_;
 };
 
-/// Tokens of a split: from the catalog where the data set stands there, else from the text itself.
-int64_t num_text_tokens(const TextDataOptions& options, data::Split split);
-
 /// Weights of the largest tensors of a model and activations that a training step keeps, by
 /// arithmetic: neither is built.
 double lm_num_weights(const models::LmOptions& model, int64_t num_words);
@@ -100,5 +97,8 @@ double lm_kept_activations(const LanguageModelOptions& options);
 /// For the table: what training costs, and the task on made-up data of the same vocabulary.
 Cost lm_cost(const Options& options);
 std::unique_ptr<Task> rehearse_lm(const Options& options);
+/// Of a sliding window, which reads each token many times; other methods read as little as a step.
+int64_t lm_eval_units(const Options& options, const std::string& method, const std::string& split);
+EvalCost lm_eval_cost(const Options& options, const std::string& method, int64_t num_tokens);
 
 }  // namespace elliptical::tasks

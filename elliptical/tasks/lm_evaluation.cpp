@@ -12,7 +12,7 @@ void LmEvalOptions::visit(FieldList& fields) {
   fields.add_enum("split", split, {"train", "valid", "test"}, data::split_from_string,
                   "which text is read");
   fields.add_choice("method",
-                    {.names = {"block", "sliding", "stream"},
+                    {.names = {"block", kSlidingMethod, kStreamMethod},
                      .get = [this] { return method; },
                      .set = [this](const std::string& name) { method = name; },
                      .selects_fields = true},
@@ -20,7 +20,7 @@ void LmEvalOptions::visit(FieldList& fields) {
                     "paper; stream: those of block, fed token by token");
   fields.add("window", window, "tokens read at once; the model's when absent",
              between(1, kMostTokens));
-  if (method == "sliding") {
+  if (method == kSlidingMethod) {
     fields.add("stride", stride, "tokens that the window moves by, which are those it scores",
                between(1, kMostTokens));
     fields.add("batch_size", batch_size, "windows computed at once", between(1, kMostBatch));
@@ -64,7 +64,7 @@ LmEvalSet::LmEvalSet(const data::Corpus& corpus,
     : options_(options),
       model_(std::move(model)),
       window_(options.window.value_or(model_->options.window)) {
-  const bool sliding = options_.method == "sliding";
+  const bool sliding = options_.method == kSlidingMethod;
   if (sliding && options_.stride > window_) {
     throw ConfigError("eval: stride must be at most the window of " + std::to_string(window_) +
                       " tokens, got " + std::to_string(options_.stride));

@@ -25,6 +25,8 @@
 
 namespace elliptical::tasks {
 
+inline constexpr const char *kSlidingMethod = "sliding", *kStreamMethod = "stream";
+
 struct LmEvalOptions : Options {
   data::Split split = data::Split::kValid;
   std::string method = "block";

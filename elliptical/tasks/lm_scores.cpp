@@ -17,7 +17,7 @@ void LmEvalSet::prepare(nn::Pass& pass) const {
   const bool as_released =
       options_.swap_rate > 0.0 && options_.swap_profile == data::SwapProfile::kPublished;
   if (as_released) pass.metric_low = nn::kReleasedAttackLow;
-  if (options_.method == "stream") {
+  if (options_.method == kStreamMethod) {
     pass.token_by_token = true;
     pass.metric_statistics = nullptr;  // of a stream nothing is recorded about its metrics
   }

@@ -5,6 +5,7 @@
 #include "elliptical/base/name_table.h"
 #include "elliptical/tasks/classify_image.h"
 #include "elliptical/tasks/classify_image_measures.h"
+#include "elliptical/tasks/generate.h"
 #include "elliptical/tasks/language_model.h"
 #include "elliptical/tasks/language_model_measures.h"
 #include "elliptical/tasks/task.h"
@@ -34,7 +35,10 @@ const std::vector<TaskEntry>& task_table() {
        .make = make_task<LanguageModelTask, LanguageModelOptions>,
        .shrink = shrink<LanguageModelOptions>,
        .cost = lm_cost,
-       .rehearse = rehearse_lm},
+       .rehearse = rehearse_lm,
+       .eval_units = lm_eval_units,
+       .eval_cost = lm_eval_cost,
+       .make_writer = make_lm_writer},
       {.name = kClassifyImageMeasures.task,
        .description = "tell pictures apart, one class for each",
        .measures = &kClassifyImageMeasures,

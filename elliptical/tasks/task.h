@@ -28,6 +28,7 @@
 namespace elliptical::tasks {
 
 class Classifier;
+class Writer;
 
 struct Batch {
   at::Tensor input;  ///< what the model gets: tokens (B, N), pixels (B, 3, H, W) in [0, 1]
@@ -166,7 +167,15 @@ class Task {
   virtual std::map<std::string, at::Tensor> state() const { return {}; }
   virtual void set_state(const std::map<std::string, at::Tensor>& /*state*/) {}
 
-  /// How `eval` is to be done is read from `options`, the task's own evaluation options.
+  /// How `eval` is to be done is read from `options`, the task's own evaluation options. Commands
+  /// and comparisons set some by name, so every task has
+  ///
+  ///   split            "train", "valid" or "test"
+  ///   blocks           in how many parts the data are also recorded apart
+  ///   metric_profile   whether each coordinate of the metric is recorded
+  ///
+  /// and those that its TaskMeasures name: `method` where it has methods, `max_pictures` where it
+  /// has pictures, what its perturbations and records are told apart by.
   virtual std::unique_ptr<EvalSet> eval_set(Options& options) = 0;
   virtual std::unique_ptr<Options> make_eval_options() const = 0;
   /// The metrics that the sums amount to: value, count, name; labels are filled in by the caller.
@@ -196,6 +205,15 @@ struct Cost {
   double bytes = 0;             ///< weights, gradients, moments, and what the backward keeps
 };
 
+/// What one evaluation of a run costs beside its training.
+struct EvalCost {
+  double steps = 0;         ///< of training that take about as long; 0: next to nothing
+  double num_units = 0;     ///< that the model reads
+  const char* unit = "";    ///< for people: "tokens"
+  std::string method = {};  ///< for people: "sliding windows"
+  std::string size = {};    ///< for people: "400 windows of 256 tokens"
+};
+
 /// Of a rehearsal, see below: enough to be measured.
 inline constexpr int64_t kRehearsalBatch = 8;
 
@@ -216,6 +234,17 @@ struct TaskEntry {
   /// The same model on made-up data and a small batch, so that the speed of a step can be measured
   /// where the data are not. Null: there is none.
   std::unique_ptr<Task> (*rehearse)(const Options& options) = nullptr;
+  /// How much of a split evaluations by `method` have to read, where their cost depends on it. It
+  /// may take as long as reading the data; several runs on the same data share it. Null: nothing.
+  int64_t (*eval_units)(const Options& options,
+                        const std::string& method,
+                        const std::string& split) = nullptr;
+  /// Of one evaluation, with what `eval_units` said. Null: next to nothing.
+  EvalCost (*eval_cost)(const Options& options,
+                        const std::string& method,
+                        int64_t num_units) = nullptr;
+  /// A model that goes on with a text (tasks/generate.h), without weights. Null: it writes none.
+  std::unique_ptr<Writer> (*make_writer)(const Options& options, const TaskSetup& setup) = nullptr;
 };
 
 const std::vector<TaskEntry>& task_table();
