@@ -157,7 +157,7 @@ Loss ClassifyImageTask::loss(const Batch& batch, nn::Pass& pass) {
   const at::Tensor distilled = teacher_ ? teacher_->loss(second->second, batch.input)
                                         : soft_cross_entropy(second->second, batch.target);
   const double share = options_.teacher.share;
-  return with_auxiliary((1 - share) * own + share * distilled, pass);
+  return sum_of({{"first_head", (1 - share) * own}, {"second_head", share * distilled}}, pass);
 }
 
 std::unique_ptr<Options> ClassifyImageTask::make_eval_options() const {

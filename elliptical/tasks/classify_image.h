@@ -5,7 +5,11 @@
 //
 //   -sum_k target_k log softmax(logits)_k       averaged over the pictures
 //
-// A model with a second head learns there what a teacher says (tasks/teacher.h). What is measured
+// A model with a second head learns there what a teacher says (tasks/teacher.h): its loss is
+//
+//   (1 - share) * that of the first head + share * that of the second
+//
+// of which the terms are `first_head` and `second_head` in the log. What is measured
 // is the share of pictures whose class comes first, on clean and on corrupted pictures
 // (tasks/image_evaluation.h).
 #pragma once

@@ -85,15 +85,20 @@ void score_batch(Task& task,
   set.score(batch, task.forward(batch, pass), pass, scores, dump);
 }
 
-Loss with_auxiliary(const at::Tensor& main, const nn::Pass& pass) {
-  Loss loss{.total = main};
-  if (pass.auxiliary_losses.empty()) return loss;
-  loss.parts["main"] = main;
-  for (const auto& [name, term] : pass.auxiliary_losses) {
+Loss sum_of(const std::vector<std::pair<std::string, at::Tensor>>& terms, const nn::Pass& pass) {
+  Loss loss;
+  const auto add = [&](const std::string& name, const at::Tensor& term) {
+    loss.total = loss.total.defined() ? loss.total + term : term;
     loss.parts[name] = term;
-    loss.total = loss.total + term;
-  }
+  };
+  for (const auto& [name, term] : terms) add(name, term);
+  for (const auto& [name, term] : pass.auxiliary_losses) add(name, term);
+  if (loss.parts.size() == 1) loss.parts.clear();
   return loss;
+}
+
+Loss with_auxiliary(const at::Tensor& main, const nn::Pass& pass) {
+  return sum_of({{"main", main}}, pass);
 }
 
 std::pair<int64_t, int64_t> rows_of(const Shard& shard, int64_t size) {

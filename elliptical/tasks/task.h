@@ -44,11 +44,13 @@ struct Batch {
 /// What training minimises.
 struct Loss {
   at::Tensor total;  ///< scalar, with gradient
-  /// Terms of it that people want to see apart, which reach the log; empty where there is one only.
+  /// The terms that it is the sum of, which reach the log; empty where there is one only.
   std::map<std::string, at::Tensor> parts = {};
 };
 
-/// `main` with what the layers of the pass add to it, each term a part.
+/// The sum of the terms and of what the layers of the pass add to them; each of several is a part.
+Loss sum_of(const std::vector<std::pair<std::string, at::Tensor>>& terms, const nn::Pass& pass);
+/// The same of one term, which is called "main" beside others.
 Loss with_auxiliary(const at::Tensor& main, const nn::Pass& pass);
 
 /// Sums that an evaluation collects; a task turns them into metrics at the end. They are added in

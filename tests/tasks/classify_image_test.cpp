@@ -127,6 +127,29 @@ TEST_F(TeacherTest, SecondHeadLearnsWhatTheTeacherSays) {
   }
 }
 
+TEST_F(TeacherTest, TermsOfBothHeadsAreSeenApart) {
+  for (const TeacherKind kind : {TeacherKind::kNone, TeacherKind::kHard}) {
+    options_.teacher.kind = kind;
+    options_.teacher.share = 0.25;
+    ClassifyImageTask student(options_, 1);
+    const Batch batch = student.train_batch(0);
+    auto pass = nn::Pass::of_training(RandomKey(1));
+    const Loss loss = student.loss(batch, pass);
+    ASSERT_EQ(loss.parts.size(), 2);
+    EXPECT_TRUE(at::equal(loss.parts.at("first_head") + loss.parts.at("second_head"), loss.total));
+    // That of the first head is its share of what it would be alone.
+    options_.teacher.share = 0.0;
+    ClassifyImageTask alone(options_, 1);
+    EXPECT_NEAR(loss.parts.at("first_head").item<double>(),
+                0.75 * support::loss_of(alone, batch, 1).item<double>(), 1e-6);
+  }
+  small_vit(options_).distilled = false;
+  options_.teacher.kind = TeacherKind::kNone;
+  ClassifyImageTask plain(options_, 1);
+  auto pass = nn::Pass::of_training(RandomKey(1));
+  EXPECT_TRUE(plain.loss(plain.train_batch(0), pass).parts.empty());
+}
+
 TEST_F(TeacherTest, RefusesTeachersThatDoNotFit) {
   small_vit(options_).distilled = false;
   EXPECT_EQ(refusal(options_),
