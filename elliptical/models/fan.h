@@ -32,8 +32,9 @@ struct FanOptions : ImageModelOptions {
   void visit(FieldList& fields) override;
   std::unique_ptr<Options> clone() const override;
   void use_size(const std::string& name);
+  /// Of the blocks; those of class attention have as wide ones.
+  nn::FeedForwardShape feed_forward_shape() const;
   std::vector<TokenStage> stages() const override;
-  double hidden_ratio() const override { return feedforward_ratio; }
   void shrink() override;
 };
 

@@ -14,6 +14,7 @@
 
 #include "elliptical/base/options.h"
 #include "elliptical/nn/attention/attention.h"
+#include "elliptical/nn/feedforward/feed_forward.h"
 
 namespace elliptical::models {
 
@@ -22,6 +23,7 @@ namespace elliptical::models {
 struct TokenStage {
   std::string prefix;  ///< of the names of their parameters
   int64_t num_tokens, dim, num_layers;
+  nn::FeedForwardCost feed_forward;  ///< of all its layers together
 };
 
 /// Options that all of them have.
@@ -32,8 +34,6 @@ struct ImageModelOptions : Options {
 
   /// The stages of the model that they describe, which need not be built for it.
   virtual std::vector<TokenStage> stages() const = 0;
-  /// Width inside a feed-forward layer / dim.
-  virtual double hidden_ratio() const = 0;
   /// Makes the model that they describe one that is trained on a few pictures within seconds.
   virtual void shrink() = 0;
   /// Whether it has a second head, for a teacher to talk to (kSecondHead).
@@ -42,6 +42,8 @@ struct ImageModelOptions : Options {
   double num_block_weights() const;
   /// Numbers that a training step keeps of a picture for the backward, about.
   double kept_activations() const;
+  /// Numbers of a picture that exist at once in its widest layer, without a backward.
+  double widest_layer() const;
 
  protected:
   /// `drop_path_help` says how the probability depends on depth.
@@ -100,13 +102,22 @@ class ImageModel : public torch::nn::Module {
   const int64_t num_classes_;
 };
 
+/// Width inside a feed-forward layer of tokens that are `dim` wide.
+int64_t hidden_dim(int64_t dim, double ratio);
+
 /// Throws ConfigError where pictures are not a whole number of patches.
 void check_patches(int64_t image_size, int64_t patch_size);
+
+/// What a model can do where its options ask for it.
+struct ImageModelAbilities {
+  bool distils = false;  ///< option `distilled`: a second head, for a teacher to talk to
+};
 
 /// One line of the table of models.
 struct ImageModelEntry {
   const char* name;
-  const char* description;                     ///< one true sentence
+  const char* description;  ///< one true sentence
+  ImageModelAbilities can;
   std::unique_ptr<Options> (*make_options)();  ///< derived from ImageModelOptions
   std::shared_ptr<ImageModel> (*make)(const Options& options, int64_t num_classes);
 };

@@ -43,6 +43,8 @@ struct LmOptions {
   ChosenOptions attention{nn::attention_choices(), "elliptical"};
 
   void visit(FieldList& fields);
+  /// Of all layers together.
+  nn::FeedForwardCost feed_forward_cost() const;
 };
 
 class Lm : public torch::nn::Module {

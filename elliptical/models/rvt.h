@@ -35,7 +35,6 @@ struct RvtOptions : ImageModelOptions {
   std::unique_ptr<Options> clone() const override;
   void use_size(const std::string& name);
   std::vector<TokenStage> stages() const override;
-  double hidden_ratio() const override { return feedforward_ratio; }
   void shrink() override;
 };
 

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "elliptical/base/option_limits.h"
+#include "elliptical/nn/block_stack.h"
 
 namespace elliptical::models {
 namespace {
@@ -67,7 +67,15 @@ void VitOptions::shrink() {
 
 std::vector<TokenStage> VitOptions::stages() const {
   const int64_t grid = image_size / patch_size;
-  return {{"blocks.", num_prefix_tokens() + grid * grid, dim, num_layers}};
+  return {{.prefix = "blocks.",
+           .num_tokens = num_prefix_tokens() + grid * grid,
+           .dim = dim,
+           .num_layers = num_layers,
+           .feed_forward = nn::feed_forward_cost(feedforward, feed_forward_shape())}};
+}
+
+nn::FeedForwardShape VitOptions::feed_forward_shape() const {
+  return {.dim = dim, .hidden_dim = hidden_dim(dim, feedforward_ratio), .num_layers = num_layers};
 }
 
 Vit::Vit(const VitOptions& chosen, int64_t num_classes)
@@ -80,26 +88,22 @@ Vit::Vit(const VitOptions& chosen, int64_t num_classes)
   pos_embed_ = register_parameter("pos_embed", torch::empty({1, N, C}));
   patch_embed_ =
       register_module("patch_embed", std::make_shared<nn::PatchEmbed>(options_.patch_size, C));
-  torch::nn::ModuleList list = register_module("blocks", torch::nn::ModuleList());
-  const auto hidden_dim =
-      static_cast<int64_t>(std::lround(static_cast<double>(C) * options_.feedforward_ratio));
-  for (int64_t layer = 0; layer < L; ++layer) {
-    const nn::AttentionShape shape{.dim = C,
-                                   .num_heads = options_.num_heads,
-                                   .qkv_bias = true,
-                                   .out_bias = true,
-                                   .layer = layer,
-                                   .num_layers = L,
-                                   .window = N};
-    const double depth = L > 1 ? static_cast<double>(layer) / static_cast<double>(L - 1) : 0.0;
-    blocks_.push_back(std::make_shared<nn::PreNormBlock>(
-        nn::make_attention(options_.attention, shape),
-        nn::make_feed_forward(
-            options_.feedforward,
-            {.dim = C, .hidden_dim = hidden_dim, .layer = layer, .num_layers = L}),
-        C, nn::PreNormBlock::Options{.drop_path = options_.drop_path * depth}));
-    list->push_back(blocks_.back());
-  }
+  blocks_ = nn::make_blocks<nn::PreNormBlock>(
+      *this, "blocks",
+      {.attention = options_.attention,
+       .attention_shape = {.dim = C,
+                           .num_heads = options_.num_heads,
+                           .qkv_bias = true,
+                           .out_bias = true,
+                           .num_layers = L,
+                           .window = N},
+       .make_feed_forward = nn::chosen_feed_forward(options_.feedforward),
+       .feed_forward_shape = options_.feed_forward_shape()},
+      [&](int64_t layer, auto attention, auto mlp) {
+        const double depth = L > 1 ? static_cast<double>(layer) / static_cast<double>(L - 1) : 0.0;
+        return std::make_shared<nn::PreNormBlock>(
+            attention, mlp, C, nn::PreNormBlock::Options{.drop_path = options_.drop_path * depth});
+      });
   norm_ = register_module("norm", std::make_shared<nn::Norm>(C, nn::kPreNormEps));
   head_ = register_module("head", std::make_shared<nn::Linear>(C, num_classes, true));
   if (options_.distilled) {

@@ -32,10 +32,11 @@ struct VitOptions : ImageModelOptions {
   std::unique_ptr<Options> clone() const override;
   /// Sets width, layers and heads to those of a published model.
   void use_size(const std::string& name);
+  /// Of the blocks.
+  nn::FeedForwardShape feed_forward_shape() const;
   /// Tokens in front of the patches.
   int64_t num_prefix_tokens() const { return distilled ? 2 : 1; }
   std::vector<TokenStage> stages() const override;
-  double hidden_ratio() const override { return feedforward_ratio; }
   void shrink() override;
   bool has_second_head() const override { return distilled; }
 };

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "elliptical/base/errors.h"
+#include "elliptical/base/names.h"
 #include "elliptical/base/option_limits.h"
 #include "elliptical/data/image/small_pictures.h"
 #include "elliptical/tasks/classify_image_measures.h"
@@ -107,9 +108,12 @@ void ClassifyImageTask::build(int64_t num_classes, const TaskSetup& setup) {
   }
   if (options_.teacher.kind != TeacherKind::kNone && setup.use != TaskUse::kMeasuring) {
     if (!options_.model_options().has_second_head()) {
-      throw ConfigError(
-          "teacher: the model must have a second head, has none (model.distilled = true makes one, "
-          "in models that have that option)");
+      std::vector<std::string> others;
+      for (const models::ImageModelEntry& entry : models::image_model_table()) {
+        if (entry.can.distils) others.emplace_back(entry.name);
+      }
+      throw ConfigError("teacher: the model must have a second head, model.distilled = true of " +
+                        join(others) + ", has none");
     }
     teacher_ =
         std::make_unique<Teacher>(options_.teacher, num_classes,
@@ -177,11 +181,7 @@ std::unique_ptr<ImageEvalSet> ClassifyImageTask::make_set(const ImageEvalOptions
   auto set = std::make_unique<ImageEvalSet>(chosen, options_.data, model.image_size, num_classes());
   const auto B = static_cast<double>(std::min(chosen.batch_size, set->num_pictures()));
   const auto side = static_cast<double>(model.image_size);
-  double widest = 0;  // input, q, k, v, what attention gives, and inside a feed-forward layer
-  for (const auto& [prefix, N, C, L] : model.stages()) {
-    widest = std::max(widest, (5 + model.hidden_ratio()) * static_cast<double>(N * C));
-  }
-  require_pass_memory(B * (data::Image::kChannels * side * side + widest));
+  require_pass_memory(B * (data::Image::kChannels * side * side + model.widest_layer()));
   return set;
 }
 

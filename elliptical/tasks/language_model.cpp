@@ -179,8 +179,8 @@ std::unique_ptr<EvalSet> LanguageModelTask::eval_set(Options& options) {
   const int64_t B = std::min(sliding ? chosen.batch_size : chosen.columns, length_all);
   const int64_t N = std::min(chosen.window.value_or(options_.model.window),
                              sliding ? length_all : length_all / B);
-  require_pass_memory(static_cast<double>(B * N) *
-                      static_cast<double>(5 * options_.model.dim + options_.model.feedforward_dim));
+  require_pass_memory(static_cast<double>(B * N) * (5 * static_cast<double>(options_.model.dim) +
+                                                    options_.model.feed_forward_cost().widest));
   return set;
 }
 

@@ -87,18 +87,20 @@ std::string rehearsal_text(data::Split split, int64_t num_words, int64_t num_dra
 }  // namespace
 
 double lm_num_weights(const models::LmOptions& model, int64_t num_words) {
-  const auto C = static_cast<double>(model.dim), F = static_cast<double>(model.feedforward_dim);
+  const auto C = static_cast<double>(model.dim);
   const double inner = model.head_dim ? static_cast<double>(*model.head_dim * model.num_heads) : C;
   return static_cast<double>(num_words) * C +
-         static_cast<double>(model.num_layers) * (4 * C * inner + 2 * C * F);
+         static_cast<double>(model.num_layers) * 4 * C * inner +
+         model.feed_forward_cost().num_weights;
 }
 
 double lm_kept_activations(const LanguageModelOptions& options) {
   const models::LmOptions& model = options.model;
-  const auto C = static_cast<double>(model.dim), F = static_cast<double>(model.feedforward_dim);
-  // Per token and layer: input, q, k, v, attention output, its projection, norms, and both sides of
-  // the activation.
-  const double per_token = static_cast<double>(model.num_layers) * (9 * C + 2 * F) + 2 * C;
+  const auto C = static_cast<double>(model.dim);
+  // Per token and layer: input, q, k, v, attention output, its projection, norms, and what the
+  // feed-forward layer keeps.
+  const double per_token =
+      static_cast<double>(model.num_layers) * 9 * C + model.feed_forward_cost().kept + 2 * C;
   return static_cast<double>(options.batch_size * model.window) * per_token;
 }
 
@@ -109,11 +111,10 @@ Cost lm_cost(const Options& options) {
   require_task_memory(TaskUse::kMeasuring, lm_num_weights(model, text.num_words), 0);
   const int64_t num_parameters = models::Lm(model, text.num_words).num_parameters();
   const int64_t num_tokens = lm.batch_size * model.window;
-  const auto C = static_cast<double>(model.dim), F = static_cast<double>(model.feedforward_dim),
-             L = static_cast<double>(model.num_layers), N = static_cast<double>(model.window),
-             T = static_cast<double>(num_tokens);
-  const double products =
-      L * (4 * C * C + 2 * C * F) + softmax_rows(model.cutoffs, text.num_words) * C;
+  const auto C = static_cast<double>(model.dim), L = static_cast<double>(model.num_layers),
+             N = static_cast<double>(model.window), T = static_cast<double>(num_tokens);
+  const double products = L * 4 * C * C + model.feed_forward_cost().products +
+                          softmax_rows(model.cutoffs, text.num_words) * C;
   // Two products of N / 2 visible keys forward, five backward.
   const double attention = L * 7 * (N / 2) * C;
   return {.num_parameters = num_parameters,

@@ -343,5 +343,43 @@ TEST(ImageModelTable, IsSortedAndDescribed) {
   }
 }
 
+TEST(ImageModelTable, SaysWhatItsModelsCanDo) {
+  for (const ImageModelEntry& entry : image_model_table()) {
+    ChosenOptions chosen = image_model_options(entry.name, {});
+    chosen.get<ImageModelOptions>().shrink();
+    std::vector<std::string> distilled;
+    if (entry.can.distils) {
+      distilled.emplace_back("distilled=true");
+    } else {
+      EXPECT_THROW(apply_overrides({"distilled=true"}, fields_of(chosen)), ConfigError);
+    }
+    apply_overrides(distilled, fields_of(chosen));
+    EXPECT_EQ(chosen.get<ImageModelOptions>().has_second_head(), entry.can.distils) << entry.name;
+    const auto model = make_image_model(chosen, 5);
+    model->initialize(1);
+    auto pass = nn::Pass::of_training(RandomKey(1));
+    const int64_t side = model->options().image_size;
+    EXPECT_EQ(model->forward(some_pixels(2, side), pass).sizes(), (at::IntArrayRef{2, 5}));
+    EXPECT_EQ(pass.outputs.contains(kSecondHead), entry.can.distils) << entry.name;
+  }
+}
+
+TEST(ImageModelTable, MatricesOfBlocksAreCounted) {
+  for (const ImageModelEntry& entry : image_model_table()) {
+    ChosenOptions chosen = image_model_options(entry.name, {"attention.name=softmax"});
+    chosen.get<ImageModelOptions>().shrink();
+    const auto model = make_image_model(chosen, 5);
+    double count = 0;
+    for (const auto& item : model->named_parameters()) {
+      for (const TokenStage& stage : model->stages()) {
+        const bool is_in = item.key().starts_with(stage.prefix) && item.value().dim() >= 2 &&
+                           item.key().ends_with("weight");
+        if (is_in) count += static_cast<double>(item.value().numel());
+      }
+    }
+    EXPECT_EQ(model->options().num_block_weights(), count) << entry.name;
+  }
+}
+
 }  // namespace
 }  // namespace elliptical::models

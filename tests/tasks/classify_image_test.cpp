@@ -153,8 +153,7 @@ TEST_F(TeacherTest, TermsOfBothHeadsAreSeenApart) {
 TEST_F(TeacherTest, RefusesTeachersThatDoNotFit) {
   small_vit(options_).distilled = false;
   EXPECT_EQ(refusal(options_),
-            "teacher: the model must have a second head, has none (model.distilled = true makes "
-            "one, in models that have that option)");
+            "teacher: the model must have a second head, model.distilled = true of vit, has none");
   small_vit(options_).distilled = true;
   options_.teacher.weights = "";
   EXPECT_NE(refusal(options_).find("teacher: weights must be a run folder or weights of a model"),
