@@ -355,7 +355,7 @@ TEST(ImageModelTable, SaysWhatItsModelsCanDo) {
     }
     apply_overrides(distilled, fields_of(chosen));
     EXPECT_EQ(chosen.get<ImageModelOptions>().has_second_head(), entry.can.distils) << entry.name;
-    const auto model = make_image_model(chosen, 5);
+    const auto model = models::make_image_model(chosen, 5);
     model->initialize(1);
     auto pass = nn::Pass::of_training(RandomKey(1));
     const int64_t side = model->options().image_size;
@@ -368,7 +368,7 @@ TEST(ImageModelTable, MatricesOfBlocksAreCounted) {
   for (const ImageModelEntry& entry : image_model_table()) {
     ChosenOptions chosen = image_model_options(entry.name, {"attention.name=softmax"});
     chosen.get<ImageModelOptions>().shrink();
-    const auto model = make_image_model(chosen, 5);
+    const auto model = models::make_image_model(chosen, 5);
     double count = 0;
     for (const auto& item : model->named_parameters()) {
       for (const TokenStage& stage : model->stages()) {

@@ -34,6 +34,7 @@ AttentionStack::AttentionStack(const Make& make, nn::AttentionShape shape)
 }
 
 at::Tensor AttentionStack::forward(at::Tensor x, nn::Pass& pass) const {
+  pass.begin_layers();
   pass.is_causal = is_causal;
   for (size_t layer = 0; layer < layers.size(); ++layer) {
     pass.layer = static_cast<int64_t>(layer);
