@@ -160,12 +160,7 @@ Fan::Fan(const FanOptions& chosen, int64_t num_classes)
   blocks_ = nn::make_blocks<nn::PreNormBlock>(
       *this, "blocks",
       {.attention = options_.attention,
-       .attention_shape = {.dim = C,
-                           .num_heads = options_.num_heads,
-                           .qkv_bias = true,
-                           .out_bias = true,
-                           .num_layers = options_.num_layers,
-                           .window = num_tokens()},
+       .attention_shape = attention_shape(C, options_.num_heads, options_.num_layers, num_tokens()),
        .make_feed_forward =
            [&](const nn::FeedForwardShape& shape) {
              return std::make_shared<nn::ChannelAttention>(C, options_.num_heads, shape.hidden_dim,

@@ -51,6 +51,18 @@ double ImageModelOptions::widest_layer() const {
   return widest;
 }
 
+nn::AttentionShape attention_shape(int64_t dim,
+                                   int64_t num_heads,
+                                   int64_t num_layers,
+                                   int64_t num_tokens) {
+  return {.dim = dim,
+          .num_heads = num_heads,
+          .qkv_bias = true,
+          .out_bias = true,
+          .num_layers = num_layers,
+          .window = num_tokens};
+}
+
 int64_t hidden_dim(int64_t dim, double ratio) {
   return static_cast<int64_t>(std::lround(static_cast<double>(dim) * ratio));
 }

@@ -102,6 +102,12 @@ class ImageModel : public torch::nn::Module {
   const int64_t num_classes_;
 };
 
+/// Of the blocks of these models, all of whose maps have biases; their layers are counted elsewhere.
+nn::AttentionShape attention_shape(int64_t dim,
+                                   int64_t num_heads,
+                                   int64_t num_layers,
+                                   int64_t num_tokens);
+
 /// Width inside a feed-forward layer of tokens that are `dim` wide.
 int64_t hidden_dim(int64_t dim, double ratio);
 

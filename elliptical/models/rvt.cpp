@@ -173,12 +173,7 @@ Rvt::Rvt(const RvtOptions& chosen, int64_t num_classes)
     stages_.push_back(nn::make_blocks<nn::PreNormBlock>(
         *stage, "blocks",
         {.attention = attention,
-         .attention_shape = {.dim = C,
-                             .num_heads = options_.num_heads[s],
-                             .qkv_bias = true,
-                             .out_bias = true,
-                             .num_layers = L,
-                             .window = side * side},
+         .attention_shape = attention_shape(C, options_.num_heads[s], L, side * side),
          .make_feed_forward =
              [&](const nn::FeedForwardShape& shape) -> std::shared_ptr<nn::FeedForward> {
            if (!options_.conv_feedforward) {

@@ -91,12 +91,7 @@ Vit::Vit(const VitOptions& chosen, int64_t num_classes)
   blocks_ = nn::make_blocks<nn::PreNormBlock>(
       *this, "blocks",
       {.attention = options_.attention,
-       .attention_shape = {.dim = C,
-                           .num_heads = options_.num_heads,
-                           .qkv_bias = true,
-                           .out_bias = true,
-                           .num_layers = L,
-                           .window = N},
+       .attention_shape = attention_shape(C, options_.num_heads, L, N),
        .make_feed_forward = nn::chosen_feed_forward(options_.feedforward),
        .feed_forward_shape = options_.feed_forward_shape()},
       [&](int64_t layer, auto attention, auto mlp) {
