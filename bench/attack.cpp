@@ -42,8 +42,7 @@ class OurAttacker : public Attacker {
     const auto start = std::chrono::steady_clock::now();
     const ops::FrozenWeights frozen;
     const attack::LogitsFn logits = [this](const at::Tensor& x) {
-      nn::Pass pass;
-      pass.gradient_through_metric = model_.through_metric;
+      auto pass = nn::Pass::of_attack(model_.through_metric);
       return vit_.forward((x - 0.45) / 0.225, pass);
     };
     pgd_->perturb(

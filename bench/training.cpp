@@ -52,9 +52,8 @@ class OurTrainer : public Trainer {
   double step(double& loss) override {
     const auto start = std::chrono::steady_clock::now();
     for (at::Tensor& parameter : parameters_) parameter.mutable_grad().reset();
-    nn::Pass pass;
-    pass.training = true;
-    pass.random = RandomKey(1).derive("step").derive(static_cast<uint64_t>(++num_steps_));
+    auto pass = nn::Pass::of_training(
+        RandomKey(1).derive("step").derive(static_cast<uint64_t>(++num_steps_)));
     const int64_t window = tokens_.size(1) - 1;
     const at::Tensor hidden = model_.forward(tokens_.narrow(1, 0, window).contiguous(), pass);
     const at::Tensor targets = tokens_.narrow(1, 1, window).reshape({-1});

@@ -39,8 +39,8 @@ int64_t layer_memory(const TrainingCase& shape, const std::string& attention, in
     }
   }
   const at::Tensor x = normal({1, N, shape.dim}, "x").requires_grad_();
-  nn::Pass pass;
-  pass.is_causal = pass.training = true;
+  auto pass = nn::Pass::of_training(RandomKey(0));
+  pass.is_causal = true;
   pass.layer = 1;
   // Held here, too: the layer replaces those of the pass by its own.
   const at::Tensor q = normal({1, shape.num_heads, N, layer_shape.head_dim()}, "q");

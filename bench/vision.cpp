@@ -77,15 +77,14 @@ class OurVision : public VisionRunner {
  private:
   at::Tensor infer() {
     const torch::NoGradGuard no_grad;
-    nn::Pass pass;
+    auto pass = nn::Pass::of_evaluation();
     return model_.forward(pixels_, pass);
   }
 
   void train() {
     for (at::Tensor& parameter : parameters_) parameter.mutable_grad().reset();
-    nn::Pass pass;
-    pass.training = true;
-    pass.random = RandomKey(1).derive("step").derive(static_cast<uint64_t>(++num_steps_));
+    auto pass = nn::Pass::of_training(
+        RandomKey(1).derive("step").derive(static_cast<uint64_t>(++num_steps_)));
     at::cross_entropy_loss(model_.forward(pixels_, pass), labels_).backward();
     std::vector<at::Tensor> gradients;
     gradients.reserve(parameters_.size());

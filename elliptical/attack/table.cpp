@@ -12,8 +12,6 @@
 #include "elliptical/base/name_table.h"
 
 namespace elliptical::attack {
-namespace {}  // namespace
-
 const std::vector<AttackEntry>& attack_table() {
   static const std::vector<AttackEntry> table{
       {.name = "apgd-ce",

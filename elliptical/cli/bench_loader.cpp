@@ -76,7 +76,7 @@ class Model {
   void step(std::vector<float>& pixels) {
     const at::Tensor input = torch::from_blob(
         pixels.data(), {problem_.batch, Image::kChannels, problem_.side, problem_.side});
-    nn::Pass pass{.training = true, .random = RandomKey(1)};
+    auto pass = nn::Pass::of_training(RandomKey(1));
     const at::Tensor logits = model_->forward(input, pass);
     logits.logsumexp(1).mean().backward();
     model_->zero_grad();

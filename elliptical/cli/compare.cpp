@@ -83,7 +83,7 @@ run::ComparisonWork make_work(const CompareRequest& request) {
       *tasks::find_task(work.plan.front().options.task.name()).measures;
   check_task(request, measures);
   choose_damage(request, measures, work);
-  work.num_tokens = run::num_sliding_tokens(work);
+  work.num_eval_units = run::num_eval_units(work);
   return work;
 }
 

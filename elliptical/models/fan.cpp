@@ -10,7 +10,9 @@
 
 #include "elliptical/base/errors.h"
 #include "elliptical/base/option_limits.h"
+#include "elliptical/nn/block_stack.h"
 #include "elliptical/nn/feedforward/channel_attention.h"
+#include "elliptical/nn/feedforward/gelu_mlp.h"
 #include "elliptical/nn/initialize.h"
 
 namespace elliptical::models {
@@ -104,15 +106,38 @@ void FanOptions::use_size(const std::string& name) {
   }
 }
 
+void FanOptions::shrink() {
+  image_size = 32;
+  patch_size = 8;
+  dim = 32;
+  num_layers = 2;
+  num_heads = 2;
+}
+
 std::vector<TokenStage> FanOptions::stages() const {
   const int64_t side = image_size / patch_size;
-  return {{"blocks.", side * side, dim, num_layers}, {"cls_attn_blocks.", 1, dim, kNumClassBlocks}};
+  nn::FeedForwardShape of_class_blocks = feed_forward_shape();
+  of_class_blocks.num_layers = kNumClassBlocks;
+  return {{.prefix = "blocks.",
+           .num_tokens = side * side,
+           .dim = dim,
+           .num_layers = num_layers,
+           .feed_forward = nn::sum_of_layers(feed_forward_shape(), nn::ChannelAttention::cost)},
+          {.prefix = "cls_attn_blocks.",
+           .num_tokens = 1,
+           .dim = dim,
+           .num_layers = kNumClassBlocks,
+           .feed_forward = nn::sum_of_layers(of_class_blocks, nn::mlp_cost)}};
+}
+
+nn::FeedForwardShape FanOptions::feed_forward_shape() const {
+  return {.dim = dim, .hidden_dim = hidden_dim(dim, feedforward_ratio), .num_layers = num_layers};
 }
 
 Fan::Fan(const FanOptions& chosen, int64_t num_classes)
     : ImageModel(num_classes), options_(chosen), side_(chosen.image_size / chosen.patch_size) {
   check(options_);
-  const int64_t C = options_.dim, L = options_.num_layers;
+  const int64_t C = options_.dim;
   auto patch_embed = register_module("patch_embed", std::make_shared<torch::nn::Module>());
   auto proj = patch_embed->register_module("proj", std::make_shared<torch::nn::Module>());
   int64_t channels = 3;
@@ -132,27 +157,27 @@ Fan::Fan(const FanOptions& chosen, int64_t num_classes)
       std::make_shared<nn::Convolution>(2 * kCodeChannels, C, 1, nn::Convolution::Options{}));
   position_code_ = position_code(side_);
 
-  torch::nn::ModuleList list = register_module("blocks", torch::nn::ModuleList());
-  const auto hidden_dim =
-      static_cast<int64_t>(std::lround(static_cast<double>(C) * options_.feedforward_ratio));
-  for (int64_t layer = 0; layer < L; ++layer) {
-    const nn::AttentionShape shape{.dim = C,
-                                   .num_heads = options_.num_heads,
-                                   .qkv_bias = true,
-                                   .out_bias = true,
-                                   .layer = layer,
-                                   .num_layers = L,
-                                   .window = num_tokens()};
-    auto attention = nn::make_attention(options_.attention, shape);
-    blocks_.push_back(std::make_shared<nn::PreNormBlock>(
-        attention, std::make_shared<nn::ChannelAttention>(C, options_.num_heads, hidden_dim, side_),
-        C, nn::PreNormBlock::Options{.drop_path = options_.drop_path, .scale_branches = true}));
-    list->push_back(blocks_.back());
-  }
+  blocks_ = nn::make_blocks<nn::PreNormBlock>(
+      *this, "blocks",
+      {.attention = options_.attention,
+       .attention_shape = attention_shape(C, options_.num_heads, options_.num_layers, num_tokens()),
+       .make_feed_forward =
+           [&](const nn::FeedForwardShape& shape) {
+             return std::make_shared<nn::ChannelAttention>(C, options_.num_heads, shape.hidden_dim,
+                                                           side_);
+           },
+       .feed_forward_shape = options_.feed_forward_shape()},
+      [&](int64_t, auto attention, auto mlp) {
+        return std::make_shared<nn::PreNormBlock>(
+            attention, mlp, C,
+            nn::PreNormBlock::Options{.drop_path = options_.drop_path, .scale_branches = true});
+      });
   cls_token_ = register_parameter("cls_token", torch::empty({1, 1, C}));
   torch::nn::ModuleList class_list = register_module("cls_attn_blocks", torch::nn::ModuleList());
   for (int64_t i = 0; i < kNumClassBlocks; ++i) {
-    class_blocks_.push_back(std::make_shared<nn::ClassBlock>(C, options_.num_heads, hidden_dim));
+    class_blocks_.push_back(std::make_shared<nn::ClassBlock>(
+        C, options_.num_heads,
+        std::make_shared<nn::GeluMlp>(C, options_.feed_forward_shape().hidden_dim)));
     class_list->push_back(class_blocks_.back());
   }
   norm_ = register_module("norm", std::make_shared<nn::Norm>(C, nn::kPreNormEps));
@@ -175,11 +200,11 @@ at::Tensor Fan::patches(const at::Tensor& pixels, nn::Pass& pass) {
   return nn::run_blocks(blocks_, x, nullptr, pass).x;
 }
 
-ImageLogits Fan::run(const at::Tensor& pixels, nn::Pass& pass) {
+at::Tensor Fan::run(const at::Tensor& pixels, nn::Pass& pass) {
   at::Tensor x =
       at::cat({cls_token_.expand({pixels.size(0), 1, options_.dim}), patches(pixels, pass)}, 1);
   for (const auto& block : class_blocks_) x = block->forward(x, pass);
-  return {.logits = head_->forward(norm_->forward(x.select(1, 0))), .distilled = {}};
+  return head_->forward(norm_->forward(x.select(1, 0)));
 }
 
 at::Tensor Fan::run_features(const at::Tensor& pixels, nn::Pass& pass) {

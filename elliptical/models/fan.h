@@ -32,8 +32,10 @@ struct FanOptions : ImageModelOptions {
   void visit(FieldList& fields) override;
   std::unique_ptr<Options> clone() const override;
   void use_size(const std::string& name);
+  /// Of the blocks; those of class attention have as wide ones.
+  nn::FeedForwardShape feed_forward_shape() const;
   std::vector<TokenStage> stages() const override;
-  double hidden_ratio() const override { return feedforward_ratio; }
+  void shrink() override;
 };
 
 class Fan : public ImageModel {
@@ -43,7 +45,7 @@ class Fan : public ImageModel {
   const FanOptions& options() const override { return options_; }
 
  protected:
-  ImageLogits run(const at::Tensor& pixels, nn::Pass& pass) override;
+  at::Tensor run(const at::Tensor& pixels, nn::Pass& pass) override;
   at::Tensor run_features(const at::Tensor& pixels, nn::Pass& pass) override;
   const char* name() const override { return "fan"; }
   std::map<std::string, LabelValue> own_labels() const override;

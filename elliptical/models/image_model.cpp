@@ -3,6 +3,7 @@
 
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "elliptical/base/errors.h"
@@ -25,20 +26,45 @@ void ImageModelOptions::visit_common(FieldList& fields, const char* drop_path_he
 
 double ImageModelOptions::num_block_weights() const {
   double count = 0;
-  for (const auto& [prefix, N, C, L] : stages()) {
-    count += (4 + 2 * hidden_ratio()) * static_cast<double>(C) * static_cast<double>(C * L);
+  for (const auto& [prefix, N, C, L, feed_forward] : stages()) {
+    count += 4 * static_cast<double>(C) * static_cast<double>(C * L) + feed_forward.num_weights;
   }
   return count;
 }
 
 double ImageModelOptions::kept_activations() const {
-  // Per token of a layer of ViT: inputs of both branches, q, k, v, what attention gives, and both
-  // sides of the activation: about 17 C. Convolutions keep some more.
+  // Per token of a layer beside those of its feed-forward layer: inputs of both branches, q, k, v,
+  // what attention gives and its projection: about 9 C.
   double kept = 0;
-  for (const auto& [prefix, N, C, L] : stages()) {
-    kept += 17 * static_cast<double>(N) * static_cast<double>(C * L);
+  for (const auto& [prefix, N, C, L, feed_forward] : stages()) {
+    kept += static_cast<double>(N) * (9 * static_cast<double>(C * L) + feed_forward.kept);
   }
   return kept;
+}
+
+double ImageModelOptions::widest_layer() const {
+  double widest = 0;  // input, q, k, v, what attention gives, and inside a feed-forward layer
+  for (const auto& [prefix, N, C, L, feed_forward] : stages()) {
+    widest = std::max(widest,
+                      static_cast<double>(N) * (5 * static_cast<double>(C) + feed_forward.widest));
+  }
+  return widest;
+}
+
+nn::AttentionShape attention_shape(int64_t dim,
+                                   int64_t num_heads,
+                                   int64_t num_layers,
+                                   int64_t num_tokens) {
+  return {.dim = dim,
+          .num_heads = num_heads,
+          .qkv_bias = true,
+          .out_bias = true,
+          .num_layers = num_layers,
+          .window = num_tokens};
+}
+
+int64_t hidden_dim(int64_t dim, double ratio) {
+  return static_cast<int64_t>(std::lround(static_cast<double>(dim) * ratio));
 }
 
 void check_patches(int64_t image_size, int64_t patch_size) {
@@ -56,7 +82,7 @@ void ImageModel::begin(const at::Tensor& pixels, nn::Pass& pass) const {
   pass.begin_layers();
 }
 
-ImageLogits ImageModel::heads(const at::Tensor& pixels, nn::Pass& pass) {
+at::Tensor ImageModel::forward(const at::Tensor& pixels, nn::Pass& pass) {
   begin(pixels, pass);
   return run(pixels, pass);
 }

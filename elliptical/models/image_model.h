@@ -14,6 +14,7 @@
 
 #include "elliptical/base/options.h"
 #include "elliptical/nn/attention/attention.h"
+#include "elliptical/nn/feedforward/feed_forward.h"
 
 namespace elliptical::models {
 
@@ -22,6 +23,7 @@ namespace elliptical::models {
 struct TokenStage {
   std::string prefix;  ///< of the names of their parameters
   int64_t num_tokens, dim, num_layers;
+  nn::FeedForwardCost feed_forward;  ///< of all its layers together
 };
 
 /// Options that all of them have.
@@ -32,32 +34,33 @@ struct ImageModelOptions : Options {
 
   /// The stages of the model that they describe, which need not be built for it.
   virtual std::vector<TokenStage> stages() const = 0;
-  /// Width inside a feed-forward layer / dim.
-  virtual double hidden_ratio() const = 0;
+  /// Makes the model that they describe one that is trained on a few pictures within seconds.
+  virtual void shrink() = 0;
+  /// Whether it has a second head, for a teacher to talk to (kSecondHead).
+  virtual bool has_second_head() const { return false; }
   /// Weights of matrices of the blocks, by arithmetic.
   double num_block_weights() const;
   /// Numbers that a training step keeps of a picture for the backward, about.
   double kept_activations() const;
+  /// Numbers of a picture that exist at once in its widest layer, without a backward.
+  double widest_layer() const;
 
  protected:
   /// `drop_path_help` says how the probability depends on depth.
   void visit_common(FieldList& fields, const char* drop_path_help);
 };
 
-/// What a model says about B pictures.
-struct ImageLogits {
-  at::Tensor logits;     ///< (B, K); of a distilled model in evaluation, the mean of both heads
-  at::Tensor distilled;  ///< (B, K), of the distillation head in training; undefined otherwise
-};
+/// An output of a pass (Pass::outputs): logits (B, K) of the second head of a distilled model, in
+/// training.
+inline constexpr const char* kSecondHead = "second_head";
 
 class ImageModel : public torch::nn::Module {
  public:
-  /// The caller sets training, random, trace and what else he wants of `pass`; the layers are
-  /// counted here. Throws c10::ValueError when the pixels do not fit.
-  ImageLogits heads(const at::Tensor& pixels, nn::Pass& pass);
-  at::Tensor forward(const at::Tensor& pixels, nn::Pass& pass) {
-    return heads(pixels, pass).logits;
-  }
+  /// Logits (B, K); of a distilled model in evaluation the mean of both heads, in training those of
+  /// the first one, beside kSecondHead. The caller sets training, random, trace and what else he
+  /// wants of `pass`; the layers are counted here. Throws c10::ValueError when the pixels do not
+  /// fit.
+  at::Tensor forward(const at::Tensor& pixels, nn::Pass& pass);
 
   /// Normed tokens of the patches in the last stage, (B, side^2, C) row by row, before any head: what
   /// a decoder of maps reads. With `pass` as above.
@@ -82,7 +85,7 @@ class ImageModel : public torch::nn::Module {
  protected:
   explicit ImageModel(int64_t num_classes) : num_classes_(num_classes) {}
 
-  virtual ImageLogits run(const at::Tensor& pixels, nn::Pass& pass) = 0;
+  virtual at::Tensor run(const at::Tensor& pixels, nn::Pass& pass) = 0;
   virtual at::Tensor run_features(const at::Tensor& pixels, nn::Pass& pass) = 0;
   virtual const char* name() const = 0;  ///< in the table
   virtual std::map<std::string, LabelValue> own_labels() const { return {}; }
@@ -99,13 +102,28 @@ class ImageModel : public torch::nn::Module {
   const int64_t num_classes_;
 };
 
+/// Of the blocks of these models, all of whose maps have biases; their layers are counted elsewhere.
+nn::AttentionShape attention_shape(int64_t dim,
+                                   int64_t num_heads,
+                                   int64_t num_layers,
+                                   int64_t num_tokens);
+
+/// Width inside a feed-forward layer of tokens that are `dim` wide.
+int64_t hidden_dim(int64_t dim, double ratio);
+
 /// Throws ConfigError where pictures are not a whole number of patches.
 void check_patches(int64_t image_size, int64_t patch_size);
+
+/// What a model can do where its options ask for it.
+struct ImageModelAbilities {
+  bool distils = false;  ///< option `distilled`: a second head, for a teacher to talk to
+};
 
 /// One line of the table of models.
 struct ImageModelEntry {
   const char* name;
-  const char* description;                     ///< one true sentence
+  const char* description;  ///< one true sentence
+  ImageModelAbilities can;
   std::unique_ptr<Options> (*make_options)();  ///< derived from ImageModelOptions
   std::shared_ptr<ImageModel> (*make)(const Options& options, int64_t num_classes);
 };

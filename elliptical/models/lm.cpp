@@ -7,6 +7,7 @@
 
 #include "elliptical/base/errors.h"
 #include "elliptical/base/option_limits.h"
+#include "elliptical/nn/block_stack.h"
 #include "elliptical/nn/dropout.h"
 #include "elliptical/nn/initialize.h"
 
@@ -54,30 +55,30 @@ void LmOptions::visit(FieldList& fields) {
   fields.add_group("attention", attention);
 }
 
+nn::FeedForwardCost LmOptions::feed_forward_cost() const {
+  return nn::feed_forward_cost(
+      feedforward, {.dim = dim, .hidden_dim = feedforward_dim, .num_layers = num_layers});
+}
+
 Lm::Lm(const LmOptions& chosen, int64_t num_words) : options(chosen), vocabulary_size(num_words) {
   check(options);
   embed_ =
       register_module("embed", std::make_shared<nn::TokenEmbedding>(vocabulary_size, options.dim));
-  torch::nn::ModuleList list = register_module("blocks", torch::nn::ModuleList());
-  for (int64_t layer = 0; layer < options.num_layers; ++layer) {
-    const nn::AttentionShape shape{.dim = options.dim,
-                                   .num_heads = options.num_heads,
-                                   .is_causal = true,
-                                   .layer = layer,
-                                   .num_layers = options.num_layers,
-                                   .dropout = options.attention_dropout,
-                                   .window = options.window,
-                                   .head_width = options.head_dim.value_or(0)};
-    blocks_.push_back(std::make_shared<nn::PostNormBlock>(
-        nn::make_attention(options.attention, shape),
-        nn::make_feed_forward(options.feedforward, {.dim = options.dim,
-                                                    .hidden_dim = options.feedforward_dim,
-                                                    .dropout = options.dropout,
-                                                    .layer = layer,
-                                                    .num_layers = options.num_layers}),
-        options.dim, options.dropout));
-    list->push_back(blocks_.back());
-  }
+  blocks_ = nn::make_blocks<nn::PostNormBlock>(
+      *this, "blocks",
+      {.attention = options.attention,
+       .attention_shape = {.dim = options.dim,
+                           .num_heads = options.num_heads,
+                           .is_causal = true,
+                           .num_layers = options.num_layers,
+                           .dropout = options.attention_dropout,
+                           .window = options.window,
+                           .head_width = options.head_dim.value_or(0)},
+       .make_feed_forward = nn::chosen_feed_forward(options.feedforward),
+       .feed_forward_shape = {.hidden_dim = options.feedforward_dim, .dropout = options.dropout}},
+      [&](int64_t, auto attention, auto mlp) {
+        return std::make_shared<nn::PostNormBlock>(attention, mlp, options.dim, options.dropout);
+      });
   softmax_ = register_module("softmax", std::make_shared<nn::AdaptiveSoftmax>(
                                             vocabulary_size, options.dim, options.cutoffs));
   position_table_ = nn::sinusoids(0, options.window, options.dim);
@@ -100,19 +101,16 @@ void Lm::initialize(uint64_t seed) {
 }
 
 at::Tensor Lm::forward(const at::Tensor& tokens, nn::Pass& pass, int64_t num_last) {
-  return hidden(tokens, 0, pass, num_last);
-}
-
-at::Tensor Lm::hidden(const at::Tensor& tokens, int64_t first, nn::Pass& pass, int64_t num_last) {
   TORCH_CHECK_VALUE(tokens.dim() == 2 && tokens.scalar_type() == at::kLong,
                     "lm: tokens must be (B, N) int64, got ", tokens.sizes(), " ",
                     tokens.scalar_type());
-  const int64_t N = tokens.size(1), end = first + N;
+  const int64_t N = tokens.size(1), first = pass.num_before, end = first + N;
   at::Tensor positions = end <= position_table_.size(0) ? position_table_.narrow(0, first, N)
                                                         : nn::sinusoids(first, N, options.dim);
   if (options.positions == nn::Positions::kReverse) positions = positions.flip(0);
 
   pass.is_causal = true;
+  pass.begin_layers();
   at::Tensor x = embed_->forward(tokens, positions.to(embed_->weight.scalar_type()),
                                  nn::element_dropout(pass, options.dropout, "embedding dropout"));
   x = nn::run_blocks(blocks_, x, pass, num_last);
@@ -136,13 +134,17 @@ std::optional<std::string> Lm::why_no_streaming() const {
     if (const auto reason = block->attention().why_no_streaming()) {
       return "model.attention." + *reason;
     }
+    if (const auto reason = block->feed_forward().why_no_streaming()) {
+      return "model.feedforward." + *reason;
+    }
   }
   return std::nullopt;
 }
 
 bool Lm::mixes_sequences() const {
-  return std::any_of(blocks_.begin(), blocks_.end(),
-                     [](const auto& block) { return block->attention().mixes_sequences(); });
+  return std::any_of(blocks_.begin(), blocks_.end(), [](const auto& block) {
+    return block->attention().mixes_sequences() || block->feed_forward().mixes_sequences();
+  });
 }
 
 std::map<std::string, LabelValue> Lm::labels() const {
@@ -167,10 +169,8 @@ LmStream::LmStream(Lm& model, RandomKey random) : model_(&model), random_(random
 
 at::Tensor LmStream::step(const at::Tensor& tokens) {
   const at::NoGradGuard no_grad;
-  nn::Pass pass;
-  pass.random = random_;
-  pass.caches = &caches_;
-  const at::Tensor hidden = model_->hidden(tokens, num_tokens_, pass);
+  auto pass = nn::Pass::of_stream(caches_, num_tokens_, random_);
+  const at::Tensor hidden = model_->forward(tokens, pass);
   num_tokens_ += tokens.size(1);
   return hidden;
 }

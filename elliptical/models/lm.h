@@ -43,6 +43,8 @@ struct LmOptions {
   ChosenOptions attention{nn::attention_choices(), "elliptical"};
 
   void visit(FieldList& fields);
+  /// Of all layers together.
+  nn::FeedForwardCost feed_forward_cost() const;
 };
 
 class Lm : public torch::nn::Module {
@@ -56,7 +58,8 @@ class Lm : public torch::nn::Module {
   void initialize(uint64_t seed);
 
   /// tokens (B, N) int64 -> hidden states (B, N, C). The caller sets training, random, trace and
-  /// what else he wants of `pass`; causality and layers are set here. With `num_last` > 0 only
+  /// what else he wants of `pass`; causality and layers are set here. Of a stream the tokens are the
+  /// next ones, which not every model can go on with (LmStream asks). With `num_last` > 0 only
   /// those of the last so many tokens, (B, num_last, C).
   at::Tensor forward(const at::Tensor& tokens, nn::Pass& pass, int64_t num_last = 0);
   /// hidden (T, C), targets (T) -> -log p (T).
@@ -78,9 +81,6 @@ class Lm : public torch::nn::Module {
   const int64_t vocabulary_size;
 
  private:
-  friend class LmStream;
-  at::Tensor hidden(const at::Tensor& tokens, int64_t first, nn::Pass& pass, int64_t num_last = 0);
-
   std::shared_ptr<nn::TokenEmbedding> embed_;
   std::vector<std::shared_ptr<nn::PostNormBlock>> blocks_;
   std::shared_ptr<nn::AdaptiveSoftmax> softmax_;

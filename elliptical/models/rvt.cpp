@@ -4,12 +4,12 @@
 #include <torch/torch.h>
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "elliptical/base/errors.h"
 #include "elliptical/base/option_limits.h"
 #include "elliptical/nn/attention/rvt.h"
+#include "elliptical/nn/block_stack.h"
 #include "elliptical/nn/feedforward/conv_mlp.h"
 #include "elliptical/nn/feedforward/gelu_mlp.h"
 
@@ -109,13 +109,28 @@ void RvtOptions::use_size(const std::string& name) {
   conv_feedforward = !is_base;
 }
 
+void RvtOptions::shrink() {
+  image_size = 32;
+  patch_size = kSmallPatch;
+  dims = {16, 32};
+  num_layers = {1, 1};
+  num_heads = {2, 4};
+}
+
 std::vector<TokenStage> RvtOptions::stages() const {
   std::vector<TokenStage> result;
   int64_t side = stem_side(*this);
   for (size_t s = 0; s < std::min(dims.size(), num_layers.size()); ++s) {
     if (s > 0) side = halved(side);
-    result.push_back(
-        {"transformers." + std::to_string(s) + ".", side * side, dims[s], num_layers[s]});
+    const nn::FeedForwardShape shape{.dim = dims[s],
+                                     .hidden_dim = hidden_dim(dims[s], feedforward_ratio),
+                                     .num_layers = num_layers[s]};
+    result.push_back({.prefix = "transformers." + std::to_string(s) + ".",
+                      .num_tokens = side * side,
+                      .dim = dims[s],
+                      .num_layers = num_layers[s],
+                      .feed_forward = nn::sum_of_layers(
+                          shape, conv_feedforward ? nn::ConvMlp::cost : nn::mlp_cost)});
   }
   return result;
 }
@@ -154,31 +169,25 @@ Rvt::Rvt(const RvtOptions& chosen, int64_t num_classes)
       side = halved(side);
     }
     auto stage = std::make_shared<torch::nn::Module>();
-    torch::nn::ModuleList list = stage->register_module("blocks", torch::nn::ModuleList());
-    stages_.emplace_back();
-    const auto hidden_dim =
-        static_cast<int64_t>(std::lround(static_cast<double>(C) * options_.feedforward_ratio));
     const ChosenOptions attention = stage_attention(options_, block);
-    for (int64_t layer = 0; layer < L; ++layer, ++block) {
-      const nn::AttentionShape shape{.dim = C,
-                                     .num_heads = options_.num_heads[s],
-                                     .qkv_bias = true,
-                                     .out_bias = true,
-                                     .layer = layer,
-                                     .num_layers = L,
-                                     .window = side * side};
-      std::shared_ptr<nn::FeedForward> mlp;
-      if (options_.conv_feedforward) {
-        mlp = std::make_shared<nn::ConvMlp>(C, hidden_dim, side);
-      } else {
-        mlp = std::make_shared<nn::GeluMlp>(C, hidden_dim);
-      }
-      const double depth = static_cast<double>(block) / static_cast<double>(num_blocks);
-      stages_.back().push_back(std::make_shared<nn::PreNormBlock>(
-          nn::make_attention(attention, shape), mlp, C,
-          nn::PreNormBlock::Options{.drop_path = options_.drop_path * depth}));
-      list->push_back(stages_.back().back());
-    }
+    stages_.push_back(nn::make_blocks<nn::PreNormBlock>(
+        *stage, "blocks",
+        {.attention = attention,
+         .attention_shape = attention_shape(C, options_.num_heads[s], L, side * side),
+         .make_feed_forward =
+             [&](const nn::FeedForwardShape& shape) -> std::shared_ptr<nn::FeedForward> {
+           if (!options_.conv_feedforward) {
+             return std::make_shared<nn::GeluMlp>(C, shape.hidden_dim);
+           }
+           return std::make_shared<nn::ConvMlp>(C, shape.hidden_dim, side);
+         },
+         .feed_forward_shape = {.hidden_dim = hidden_dim(C, options_.feedforward_ratio)}},
+        [&](int64_t, auto of_tokens, auto mlp) {
+          const double depth = static_cast<double>(block++) / static_cast<double>(num_blocks);
+          return std::make_shared<nn::PreNormBlock>(
+              of_tokens, mlp, C,
+              nn::PreNormBlock::Options{.drop_path = options_.drop_path * depth});
+        }));
     transformers->push_back(stage);
   }
   norm_ =
@@ -205,8 +214,8 @@ at::Tensor Rvt::patches(const at::Tensor& pixels, nn::Pass& pass) {
   return tokens;
 }
 
-ImageLogits Rvt::run(const at::Tensor& pixels, nn::Pass& pass) {
-  return {.logits = head_->forward(norm_->forward(patches(pixels, pass).mean(1))), .distilled = {}};
+at::Tensor Rvt::run(const at::Tensor& pixels, nn::Pass& pass) {
+  return head_->forward(norm_->forward(patches(pixels, pass).mean(1)));
 }
 
 at::Tensor Rvt::run_features(const at::Tensor& pixels, nn::Pass& pass) {

@@ -35,7 +35,7 @@ struct RvtOptions : ImageModelOptions {
   std::unique_ptr<Options> clone() const override;
   void use_size(const std::string& name);
   std::vector<TokenStage> stages() const override;
-  double hidden_ratio() const override { return feedforward_ratio; }
+  void shrink() override;
 };
 
 class Rvt : public ImageModel {
@@ -45,7 +45,7 @@ class Rvt : public ImageModel {
   const RvtOptions& options() const override { return options_; }
 
  protected:
-  ImageLogits run(const at::Tensor& pixels, nn::Pass& pass) override;
+  at::Tensor run(const at::Tensor& pixels, nn::Pass& pass) override;
   at::Tensor run_features(const at::Tensor& pixels, nn::Pass& pass) override;
   const char* name() const override { return "rvt"; }
   std::map<std::string, LabelValue> own_labels() const override;

@@ -21,14 +21,17 @@ const std::vector<ImageModelEntry>& image_model_table() {
   static const std::vector<ImageModelEntry> table{
       {.name = "fan",
        .description = "fully attentional network: attention between tokens and between channels",
+       .can = {},
        .make_options = make_options<FanOptions>,
        .make = make<Fan, FanOptions>},
       {.name = "rvt",
        .description = "robust vision transformer: convolutions around attention, no class token",
+       .can = {},
        .make_options = make_options<RvtOptions>,
        .make = make<Rvt, RvtOptions>},
       {.name = "vit",
        .description = "vision transformer on patches of pixels (DeiT), plain or distilled",
+       .can = {.distils = true},
        .make_options = make_options<VitOptions>,
        .make = make<Vit, VitOptions>},
   };

@@ -3,10 +3,11 @@
 
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "elliptical/base/option_limits.h"
+#include "elliptical/nn/block_stack.h"
 
 namespace elliptical::models {
 namespace {
@@ -56,9 +57,25 @@ void VitOptions::use_size(const std::string& name) {
   }
 }
 
+void VitOptions::shrink() {
+  image_size = 32;
+  patch_size = 8;
+  dim = 24;
+  num_layers = std::min<int64_t>(num_layers, 2);
+  num_heads = std::min<int64_t>(num_heads, 6);
+}
+
 std::vector<TokenStage> VitOptions::stages() const {
   const int64_t grid = image_size / patch_size;
-  return {{"blocks.", num_prefix_tokens() + grid * grid, dim, num_layers}};
+  return {{.prefix = "blocks.",
+           .num_tokens = num_prefix_tokens() + grid * grid,
+           .dim = dim,
+           .num_layers = num_layers,
+           .feed_forward = nn::feed_forward_cost(feedforward, feed_forward_shape())}};
+}
+
+nn::FeedForwardShape VitOptions::feed_forward_shape() const {
+  return {.dim = dim, .hidden_dim = hidden_dim(dim, feedforward_ratio), .num_layers = num_layers};
 }
 
 Vit::Vit(const VitOptions& chosen, int64_t num_classes)
@@ -71,26 +88,17 @@ Vit::Vit(const VitOptions& chosen, int64_t num_classes)
   pos_embed_ = register_parameter("pos_embed", torch::empty({1, N, C}));
   patch_embed_ =
       register_module("patch_embed", std::make_shared<nn::PatchEmbed>(options_.patch_size, C));
-  torch::nn::ModuleList list = register_module("blocks", torch::nn::ModuleList());
-  const auto hidden_dim =
-      static_cast<int64_t>(std::lround(static_cast<double>(C) * options_.feedforward_ratio));
-  for (int64_t layer = 0; layer < L; ++layer) {
-    const nn::AttentionShape shape{.dim = C,
-                                   .num_heads = options_.num_heads,
-                                   .qkv_bias = true,
-                                   .out_bias = true,
-                                   .layer = layer,
-                                   .num_layers = L,
-                                   .window = N};
-    const double depth = L > 1 ? static_cast<double>(layer) / static_cast<double>(L - 1) : 0.0;
-    blocks_.push_back(std::make_shared<nn::PreNormBlock>(
-        nn::make_attention(options_.attention, shape),
-        nn::make_feed_forward(
-            options_.feedforward,
-            {.dim = C, .hidden_dim = hidden_dim, .layer = layer, .num_layers = L}),
-        C, nn::PreNormBlock::Options{.drop_path = options_.drop_path * depth}));
-    list->push_back(blocks_.back());
-  }
+  blocks_ = nn::make_blocks<nn::PreNormBlock>(
+      *this, "blocks",
+      {.attention = options_.attention,
+       .attention_shape = attention_shape(C, options_.num_heads, L, N),
+       .make_feed_forward = nn::chosen_feed_forward(options_.feedforward),
+       .feed_forward_shape = options_.feed_forward_shape()},
+      [&](int64_t layer, auto attention, auto mlp) {
+        const double depth = L > 1 ? static_cast<double>(layer) / static_cast<double>(L - 1) : 0.0;
+        return std::make_shared<nn::PreNormBlock>(
+            attention, mlp, C, nn::PreNormBlock::Options{.drop_path = options_.drop_path * depth});
+      });
   norm_ = register_module("norm", std::make_shared<nn::Norm>(C, nn::kPreNormEps));
   head_ = register_module("head", std::make_shared<nn::Linear>(C, num_classes, true));
   if (options_.distilled) {
@@ -106,15 +114,16 @@ at::Tensor Vit::embed(const at::Tensor& pixels) const {
   return at::cat(tokens, 1) + pos_embed_;
 }
 
-ImageLogits Vit::run(const at::Tensor& pixels, nn::Pass& pass) {
+at::Tensor Vit::run(const at::Tensor& pixels, nn::Pass& pass) {
   // Nobody reads the patches behind the last attention.
   const at::Tensor tokens =
       nn::run_blocks(blocks_, embed(pixels), norm_.get(), pass, num_prefix_tokens()).normed;
   const at::Tensor logits = head_->forward(tokens.select(1, 0));
-  if (!options_.distilled) return {.logits = logits, .distilled = {}};
+  if (!options_.distilled) return logits;
   const at::Tensor distilled = head_dist_->forward(tokens.select(1, 1));
-  if (pass.training) return {.logits = logits, .distilled = distilled};
-  return {.logits = (logits + distilled) / 2.0, .distilled = {}};
+  if (!pass.training) return (logits + distilled) / 2.0;
+  pass.outputs[kSecondHead] = distilled;
+  return logits;
 }
 
 at::Tensor Vit::run_features(const at::Tensor& pixels, nn::Pass& pass) {

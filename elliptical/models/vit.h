@@ -32,10 +32,13 @@ struct VitOptions : ImageModelOptions {
   std::unique_ptr<Options> clone() const override;
   /// Sets width, layers and heads to those of a published model.
   void use_size(const std::string& name);
+  /// Of the blocks.
+  nn::FeedForwardShape feed_forward_shape() const;
   /// Tokens in front of the patches.
   int64_t num_prefix_tokens() const { return distilled ? 2 : 1; }
   std::vector<TokenStage> stages() const override;
-  double hidden_ratio() const override { return feedforward_ratio; }
+  void shrink() override;
+  bool has_second_head() const override { return distilled; }
 };
 
 class Vit : public ImageModel {
@@ -47,7 +50,7 @@ class Vit : public ImageModel {
   int64_t num_prefix_tokens() const override { return options_.num_prefix_tokens(); }
 
  protected:
-  ImageLogits run(const at::Tensor& pixels, nn::Pass& pass) override;
+  at::Tensor run(const at::Tensor& pixels, nn::Pass& pass) override;
   at::Tensor run_features(const at::Tensor& pixels, nn::Pass& pass) override;
   const char* name() const override { return "vit"; }
   std::map<std::string, LabelValue> own_labels() const override;

@@ -8,11 +8,11 @@
 
 namespace elliptical::nn {
 
-ClassBlock::ClassBlock(int64_t dim, int64_t num_heads, int64_t hidden_dim)
+ClassBlock::ClassBlock(int64_t dim, int64_t num_heads, std::shared_ptr<FeedForward> mlp)
     : num_heads_(num_heads),
       norm1_(register_module("norm1", std::make_shared<Norm>(dim, kPreNormEps))),
       norm2_(register_module("norm2", std::make_shared<Norm>(dim, kPreNormEps))),
-      mlp_(register_module("mlp", std::make_shared<GeluMlp>(dim, hidden_dim))),
+      mlp_(register_module("mlp", std::move(mlp))),
       gamma1_(register_parameter("gamma1", torch::ones({dim}))),
       gamma2_(register_parameter("gamma2", torch::ones({dim}))) {
   auto attn = register_module("attn", std::make_shared<torch::nn::Module>());
@@ -40,8 +40,9 @@ at::Tensor ClassBlock::forward(const at::Tensor& x, Pass& pass) const {
   const at::Tensor n = norm1_->forward(x);
   const at::Tensor mixed = at::cat({attend(n), n.narrow(1, 1, N)}, 1);
   const at::Tensor middle = norm2_->forward(x + mixed * gamma1_);
-  const at::Tensor first = middle.narrow(1, 0, 1);
-  return middle + at::cat({mlp_->forward(first, pass) * gamma2_, middle.narrow(1, 1, N)}, 1);
+  at::Tensor branch = mlp_->forward(middle.narrow(1, 0, 1), pass);
+  if (const at::Tensor bias = mlp_->out_bias(); bias.defined()) branch = branch + bias;
+  return middle + at::cat({branch * gamma2_, middle.narrow(1, 1, N)}, 1);
 }
 
 }  // namespace elliptical::nn

@@ -7,7 +7,7 @@
 //   x = norm2(x);  x = x + [gamma2 * mlp(x_cls); x_patches]
 #pragma once
 
-#include "elliptical/nn/feedforward/gelu_mlp.h"
+#include "elliptical/nn/feedforward/feed_forward.h"
 #include "elliptical/nn/linear.h"
 #include "elliptical/nn/norm.h"
 
@@ -15,7 +15,7 @@ namespace elliptical::nn {
 
 class ClassBlock : public torch::nn::Module {
  public:
-  ClassBlock(int64_t dim, int64_t num_heads, int64_t hidden_dim);
+  ClassBlock(int64_t dim, int64_t num_heads, std::shared_ptr<FeedForward> mlp);
 
   /// (B, 1 + N, C) -> (B, 1 + N, C).
   at::Tensor forward(const at::Tensor& x, Pass& pass) const;
@@ -26,7 +26,7 @@ class ClassBlock : public torch::nn::Module {
   int64_t num_heads_;
   std::shared_ptr<Norm> norm1_, norm2_;
   std::shared_ptr<Linear> q_, k_, v_, proj_;
-  std::shared_ptr<GeluMlp> mlp_;
+  std::shared_ptr<FeedForward> mlp_;
   at::Tensor gamma1_, gamma2_;  ///< (C), start at 1
 };
 

@@ -3,6 +3,11 @@
 // One forward pass through a model: how whoever asks for it wants it done, what layers hand to each
 // other on the way, and what they leave behind. No module keeps any of this, so forward is
 // re-entrant: an attack may ask while a training step of the same model is under way.
+//
+// A pass has no precision of its own: a model computes in the type of its weights, float or double.
+// Mixed precision belongs here, beside `training`: the type of products, which linear maps,
+// attention and feed-forward layers would read. It comes with the first layers that can follow it;
+// a field that none of them reads would promise what nobody keeps.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -72,8 +77,12 @@ struct Pass {
   std::optional<ops::MetricEstimator> metric_estimator;
   std::optional<double> metric_low;
   std::optional<bool> gradient_through_metric;
-  /// Streaming: the caches of all layers, empty at the start. Tokens given are the next ones.
+  /// Streaming: the caches of all layers, empty at the start. Tokens given are the next ones, behind
+  /// `num_before` others.
   std::vector<std::unique_ptr<AttentionCache>>* caches = nullptr;
+  int64_t num_before = 0;
+  /// Whether a task is to feed its sequences token by token, as a stream, where its model can.
+  bool token_by_token = false;
   std::optional<at::Tensor> key_lengths;  ///< (B) int64: tokens from there on are padding
 
   // What it leaves behind, the first two where somebody asks.
@@ -81,6 +90,8 @@ struct Pass {
   MetricStatistics* metric_statistics = nullptr;
   /// Terms of the loss that layers add in training, the balance of experts for instance, by name.
   std::map<std::string, at::Tensor> auxiliary_losses;
+  /// What a model says beside its result, by name and with gradient: a second head's logits.
+  std::map<std::string, at::Tensor> outputs;
 
   // What the model says to its layers, and a layer to the next one.
   bool is_causal = false;
@@ -90,6 +101,8 @@ struct Pass {
   /// The layer before: what the metric is read off; undefined in the first layer.
   at::Tensor previous_q, previous_v;  ///< (B, H, N, D)
 
+  // Who asks for a pass begins with one of these; what is special about his he sets afterwards.
+
   /// Of a training step with this key.
   static Pass of_training(RandomKey random) {
     Pass pass;
@@ -97,11 +110,40 @@ struct Pass {
     pass.random = random;
     return pass;
   }
+  /// Of an evaluation, which may collect what its metrics look like.
+  static Pass of_evaluation(MetricStatistics* statistics = nullptr) {
+    Pass pass;
+    pass.metric_statistics = statistics;
+    return pass;
+  }
+  /// Of an evaluation for people and analyses to look into.
+  static Pass of_trace(Trace& trace) {
+    Pass pass;
+    pass.trace = &trace;
+    return pass;
+  }
+  /// Of the next tokens of a stream whose caches hold `num_before`.
+  static Pass of_stream(std::vector<std::unique_ptr<AttentionCache>>& caches,
+                        int64_t num_before,
+                        RandomKey random) {
+    Pass pass;
+    pass.caches = &caches;
+    pass.num_before = num_before;
+    pass.random = random;
+    return pass;
+  }
+  /// Of an attack, whose gradients flow through the metric or not.
+  static Pass of_attack(bool gradient_through_metric) {
+    Pass pass;
+    pass.gradient_through_metric = gradient_through_metric;
+    return pass;
+  }
 
   /// What a model does before its first layer.
   void begin_layers() {
     layer = 0;
     previous_q = previous_v = at::Tensor();
+    outputs.clear();
   }
   bool traces(Traced what) const { return trace != nullptr && trace->wants(what); }
   /// Leaves `tensor` of the layer that runs in the trace, if it is wanted there.

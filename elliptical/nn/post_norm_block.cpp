@@ -36,12 +36,14 @@ at::Tensor PostNormBlock::forward(const at::Tensor& x, Pass& pass, int64_t num_l
     const int64_t N = all.size(1);
     return num_last > 0 && num_last < N ? all.narrow(1, N - num_last, num_last).contiguous() : all;
   };
+  const bool keeps_all = !mlp_->is_tokenwise();
+  const auto read = [&](const at::Tensor& all) { return keeps_all ? all : last(all); };
   const at::Tensor attended =
-      add_and_norm(last(attn_->forward(x, pass)), {}, last(x), *norm1_,
+      add_and_norm(read(attn_->forward(x, pass)), {}, read(x), *norm1_,
                    element_dropout(pass, dropout_, "attention output dropout"));
-  const at::Tensor out =
-      add_and_norm(mlp_->forward(attended, pass), mlp_->out_bias(), attended, *norm2_,
-                   element_dropout(pass, dropout_, "feedforward output dropout"));
+  at::Tensor out = add_and_norm(mlp_->forward(attended, pass), mlp_->out_bias(), attended, *norm2_,
+                                element_dropout(pass, dropout_, "feedforward output dropout"));
+  if (keeps_all) out = last(out);
   pass.keep(Traced::kResidual, out);
   return out;
 }
@@ -50,7 +52,6 @@ at::Tensor run_blocks(const std::vector<std::shared_ptr<PostNormBlock>>& blocks,
                       at::Tensor x,
                       Pass& pass,
                       int64_t num_last) {
-  pass.begin_layers();
   for (const auto& block : blocks) {
     x = block->forward(x, pass, block == blocks.back() ? num_last : 0);
     ++pass.layer;

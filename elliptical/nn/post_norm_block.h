@@ -23,9 +23,11 @@ class PostNormBlock : public torch::nn::Module {
                 double dropout);
 
   /// (B, N, C) -> (B, N, C); the layer that runs is pass.layer. With `num_last` > 0 only the
-  /// last so many tokens come out: of a last layer, where nobody reads the others.
+  /// last so many tokens come out: of a last layer, where nobody reads the others. Behind attention
+  /// the others are left out, unless the mlp reads them.
   at::Tensor forward(const at::Tensor& x, Pass& pass, int64_t num_last = 0);
   const Attention& attention() const { return *attn_; }
+  const FeedForward& feed_forward() const { return *mlp_; }
 
  private:
   std::shared_ptr<Attention> attn_;
@@ -36,6 +38,7 @@ class PostNormBlock : public torch::nn::Module {
 };
 
 /// x through all blocks, one after the other; of the last one, the last `num_last` tokens (0: all).
+/// The layers count on from pass.layer: the model begins with the first (Pass::begin_layers).
 at::Tensor run_blocks(const std::vector<std::shared_ptr<PostNormBlock>>& blocks,
                       at::Tensor x,
                       Pass& pass,

@@ -45,11 +45,12 @@ ResidualStream PreNormBlock::forward(const ResidualStream& in,
                                      const Norm* next,
                                      Pass& pass,
                                      std::optional<int64_t> num_kept) {
-  pass.num_kept = num_kept;
+  if (mlp_->is_tokenwise()) pass.num_kept = num_kept;
   at::Tensor x = in.x, mixed = attn_->forward(in.normed, pass);
   pass.num_kept.reset();
-  if (num_kept) {
-    TORCH_CHECK(mlp_->is_tokenwise(), "pre-norm block: its mlp reads all tokens");
+  // An mlp that reads all tokens needs the others, too.
+  const bool keeps_all = !num_kept || !mlp_->is_tokenwise();
+  if (!keeps_all) {
     x = x.narrow(1, 0, *num_kept);
     mixed = mixed.narrow(1, 0, *num_kept);
   }
@@ -68,6 +69,10 @@ ResidualStream PreNormBlock::forward(const ResidualStream& in,
     at::Tensor branch = mlp_->forward(middle.normed, pass);
     if (const at::Tensor bias = mlp_->out_bias(); bias.defined()) branch = branch + bias;
     out = add_and_norm(middle.x, branch, gamma2_, factors2, next);
+  }
+  if (num_kept && keeps_all) {
+    out.x = out.x.narrow(1, 0, *num_kept);
+    if (out.normed.defined()) out.normed = out.normed.narrow(1, 0, *num_kept);
   }
   pass.keep(Traced::kResidual, out.x);
   return out;

@@ -40,8 +40,9 @@ class PreNormBlock : public torch::nn::Module {
                Options options);
 
   /// `in.normed` is norm1() of `in.x`; the result's is `next` of its x, nothing where that is null.
-  /// The layer that runs is pass.layer. `num_kept`: only the first tokens go on after attention,
-  /// where the caller reads no others (the last block of a classifier); needs a tokenwise mlp.
+  /// The layer that runs is pass.layer. `num_kept`: only the first tokens come out, where the caller
+  /// reads no others (the last block of a classifier); behind attention the others are left out,
+  /// unless the mlp reads them.
   ResidualStream forward(const ResidualStream& in,
                          const Norm* next,
                          Pass& pass,
@@ -49,6 +50,7 @@ class PreNormBlock : public torch::nn::Module {
 
   const Norm& norm1() const { return *norm1_; }
   const Attention& attention() const { return *attn_; }
+  const FeedForward& feed_forward() const { return *mlp_; }
 
  private:
   std::shared_ptr<Norm> norm1_;
@@ -61,7 +63,7 @@ class PreNormBlock : public torch::nn::Module {
 
 /// Tokens x through all blocks, one after the other. The result's `normed` is `last` of its x,
 /// nothing where that is null; of the last block, the first `num_kept` tokens where it is given.
-/// The layers count on from pass.layer: a model of several stages begins with the first.
+/// The layers count on from pass.layer: the model begins with the first (Pass::begin_layers).
 ResidualStream run_blocks(const std::vector<std::shared_ptr<PreNormBlock>>& blocks,
                           const at::Tensor& x,
                           const Norm* last,

@@ -133,8 +133,7 @@ class AttackLoop {
 
   /// The model as case number `i` sees it: counts passes, shows progress, stops after a signal.
   attack::LogitsFn logits_of_case(size_t i) {
-    nn::Pass pass;
-    pass.gradient_through_metric = plan_.cases[i].gradient_through_metric;
+    auto pass = nn::Pass::of_attack(plan_.cases[i].gradient_through_metric);
     if (!is_strict_) {
       pass.metric_estimator = ops::MetricEstimator("median");
       pass.metric_low = nn::kReleasedAttackLow;
@@ -145,7 +144,7 @@ class AttackLoop {
     return [this, i, pass, key, call = uint64_t{0}](const at::Tensor& x) mutable {
       stop_if_asked();
       pass.random = key.derive(call++);
-      at::Tensor logits = classifier_.logits(is_strict_ ? classifier_.normalize(x) : x, pass);
+      at::Tensor logits = request_.task.forward({.input = x, .is_prepared = !is_strict_}, pass);
       if (columns_.defined()) logits = logits.index_select(1, columns_);
       passes_ += x.size(0);
       show(i);

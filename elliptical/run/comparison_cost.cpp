@@ -6,8 +6,7 @@
 #include <algorithm>
 
 #include "elliptical/run/progress.h"
-#include "elliptical/tasks/language_model.h"
-#include "elliptical/tasks/token_windows.h"
+#include "elliptical/tasks/task.h"
 
 namespace elliptical::run {
 namespace {
@@ -17,27 +16,19 @@ RunOptions options_of(const PlannedRun& planned) {
   return planned.value_of ? with_value(planned, 1.0) : planned.options;
 }
 
-struct SlidingWork {
-  tasks::SlidingCost cost;
-  int64_t window = 0;
-  int64_t tokens_per_step = 1;
-};
-
-SlidingWork sliding_work(const PlannedRun& planned, int64_t num_tokens) {
+tasks::EvalCost eval_cost(const PlannedRun& planned, const ComparisonWork& work) {
   RunOptions options = options_of(planned);
-  const auto& lm = dynamic_cast<const tasks::LanguageModelOptions&>(options.task.options());
-  return {.cost = tasks::sliding_cost(num_tokens, lm.model.window, /*stride=*/1),
-          .window = lm.model.window,
-          .tokens_per_step = lm.batch_size * lm.model.window};
+  const auto cost = tasks::find_task(options.task.name()).eval_cost;
+  if (cost == nullptr) return {};
+  return cost(options.task.options(), work.method, work.num_eval_units);
 }
 
 }  // namespace
 
-int64_t num_sliding_tokens(const ComparisonWork& work) {
-  if (work.method != "sliding") return 0;
+int64_t num_eval_units(const ComparisonWork& work) {
   RunOptions options = options_of(work.plan.front());
-  const auto& lm = dynamic_cast<const tasks::LanguageModelOptions&>(options.task.options());
-  return tasks::num_text_tokens(lm.data, data::split_from_string(work.split));
+  const auto count = tasks::find_task(options.task.name()).eval_units;
+  return count == nullptr ? 0 : count(options.task.options(), work.method, work.split);
 }
 
 double attack_steps(const std::vector<AttackCase>& cases,
@@ -56,24 +47,20 @@ double attack_steps(const std::vector<AttackCase>& cases,
   return static_cast<double>(passes * count) / static_cast<double>(per_step);
 }
 
-double sliding_steps(const PlannedRun& planned, const ComparisonWork& work) {
-  if (work.method != "sliding") return 0;
-  const SlidingWork sliding = sliding_work(planned, work.num_tokens);
-  return static_cast<double>(sliding.cost.num_computed) /
-         (3 * static_cast<double>(sliding.tokens_per_step));
+double eval_steps(const PlannedRun& planned, const ComparisonWork& work) {
+  return eval_cost(planned, work).steps;
 }
 
-std::string sliding_cost_text(const ComparisonWork& work, size_t num_evaluations) {
-  if (work.method != "sliding" || num_evaluations == 0) return "";
+std::string eval_cost_text(const ComparisonWork& work, size_t num_evaluations) {
   const PlannedRun& first = work.plan.front();
-  const SlidingWork sliding = sliding_work(first, work.num_tokens);
+  const tasks::EvalCost cost = eval_cost(first, work);
+  if (cost.steps == 0 || num_evaluations == 0) return "";
   return fmt::format(
-      "sliding windows: {} evaluations of {} windows of {} tokens each, {} tokens to be read; one "
-      "costs about as much as {:.0f} steps of training, a run has {}",
-      num_evaluations, sliding.cost.num_windows, sliding.window,
-      rate_text(static_cast<double>(sliding.cost.num_computed) *
-                static_cast<double>(num_evaluations)),
-      std::max(1.0, sliding_steps(first, work)), first.options.train.steps);
+      "{}: {} evaluations of {} each, {} {} to be read; one costs about as much as {:.0f} steps of "
+      "training, a run has {}",
+      cost.method, num_evaluations, cost.size,
+      rate_text(cost.num_units * static_cast<double>(num_evaluations)), cost.unit,
+      std::max(1.0, cost.steps), first.options.train.steps);
 }
 
 }  // namespace elliptical::run

@@ -18,15 +18,14 @@ double attack_steps(const std::vector<AttackCase>& cases,
                     const PlannedRun& planned,
                     int64_t num_pictures);
 
-/// Tokens of the text of a comparison by sliding windows, which all runs share; 0 of others.
-int64_t num_sliding_tokens(const ComparisonWork& work);
+/// How much of the data evaluations of all runs have to read, where their cost depends on it.
+int64_t num_eval_units(const ComparisonWork& work);
 
-/// Of one evaluation by a sliding window: a forward pass counts as a third of a step. 0 of other
-/// methods, whose cost is next to nothing.
-double sliding_steps(const PlannedRun& planned, const ComparisonWork& work);
+/// Of one evaluation; 0 where it costs next to nothing.
+double eval_steps(const PlannedRun& planned, const ComparisonWork& work);
 
-/// One line for people before a comparison by sliding windows begins, of `num_evaluations` of the
-/// first run's size; empty for other methods.
-std::string sliding_cost_text(const ComparisonWork& work, size_t num_evaluations);
+/// One line for people before a comparison with costly evaluations begins, of `num_evaluations` of
+/// the first run's size; empty where they cost next to nothing.
+std::string eval_cost_text(const ComparisonWork& work, size_t num_evaluations);
 
 }  // namespace elliptical::run

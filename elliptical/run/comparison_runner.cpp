@@ -136,7 +136,7 @@ class Runner {
     }
     num_todo_ = waiting_.size();
     for (const PlannedRun& planned : plan_) {
-      sliding_steps_.push_back(sliding_steps(planned, work_));
+      eval_steps_.push_back(eval_steps(planned, work_));
     }
     for (const size_t i : waiting_) {
       left_at_start_ += work_left(i);
@@ -165,7 +165,7 @@ class Runner {
     const double steps = static_cast<double>(plan_[i].options.train.steps);
     const double evaluations =
         std::max(0.0, static_cast<double>(num_evaluations(i)) - state.parts_measured);
-    return steps * (1.05 - std::min(state.part_trained, 1.0)) + sliding_steps_[i] * evaluations +
+    return steps * (1.05 - std::min(state.part_trained, 1.0)) + eval_steps_[i] * evaluations +
            attack_steps(state.attacks, plan_[i], work_.num_pictures) * (1 - state.part_attacked);
   }
   std::string place(size_t i) const {
@@ -185,7 +185,7 @@ class Runner {
   std::vector<size_t> waiting_;
   std::map<size_t, Clock::time_point> running_;
   Jobs jobs_;
-  std::vector<double> sliding_steps_;  ///< of one evaluation of each run
+  std::vector<double> eval_steps_;  ///< of one evaluation of each run
   size_t num_todo_ = 0, num_done_ = 0, num_evaluations_ = 0;
   double left_at_start_ = 0;
   Clock::time_point begin_ = Clock::now();
@@ -200,7 +200,7 @@ bool Runner::run() {
   if (num_whole > 0) {
     comparison_.hooks.say(fmt::format("{} of {} runs are there already", num_whole, plan_.size()));
   }
-  if (const std::string cost = sliding_cost_text(work_, num_evaluations_); !cost.empty()) {
+  if (const std::string cost = eval_cost_text(work_, num_evaluations_); !cost.empty()) {
     comparison_.hooks.say(cost);
   }
   bool asked = false;

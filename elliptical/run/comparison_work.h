@@ -17,8 +17,8 @@ namespace elliptical::run {
 struct ComparisonWork {
   std::vector<PlannedRun> plan;
   std::string split = "test";
-  std::string method;      ///< of reading text: "block", "sliding", "stream"; empty of pictures
-  int64_t num_tokens = 0;  ///< of that split, where they must be known to tell the cost
+  std::string method;          ///< of reading text: "block", "sliding", "stream"; empty of pictures
+  int64_t num_eval_units = 0;  ///< of that split, where they must be known to tell the cost
   /// How damaged data are measured: what records tell of it, and the options of the evaluation;
   /// none of those: clean data only.
   std::string perturbation;

@@ -5,6 +5,7 @@
 
 #include <chrono>
 
+#include "elliptical/nn/attention/metric_statistics.h"
 #include "elliptical/run/model_guards.h"
 #include "elliptical/run/signals.h"
 
@@ -58,7 +59,9 @@ std::optional<std::vector<Record>> evaluate(tasks::Task& task,
   for (int64_t i = 0; i < set->size(); ++i) {
     if (stop_signal() != 0) return std::nullopt;
     const tasks::Batch batch = set->get(i);
-    task.score(batch, scores, dump);
+    nn::MetricStatistics statistics;
+    auto pass = nn::Pass::of_evaluation(&statistics);
+    tasks::score_batch(task, *set, batch, pass, scores, dump);
     num_units += batch.num_units;
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     const double left =

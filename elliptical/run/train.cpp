@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "elliptical/base/checkpoint_folder.h"
 #include "elliptical/base/config.h"
 #include "elliptical/base/errors.h"
 #include "elliptical/base/names.h"
@@ -90,15 +91,15 @@ class Trainer {
 
 void Trainer::load(const store::Checkpoint& checkpoint, bool with_optimizer) {
   store::copy_tensors(store::named_tensors(task_.model()), checkpoint.model,
-                      (checkpoint.folder / "model.safetensors").string());
+                      (checkpoint.folder / kModelFile).string());
   average_.restart();
   if (!with_optimizer) return;
   task_.set_state(checkpoint.task);
   store::copy_tensors(optimizer_.state(), checkpoint.optimizer,
-                      (checkpoint.folder / "optimizer.safetensors").string());
+                      (checkpoint.folder / kOptimizerFile).string());
   if (average_.is_kept() && !checkpoint.average.empty()) {
     store::copy_tensors(average_.state(), checkpoint.average,
-                        (checkpoint.folder / "ema.safetensors").string());
+                        (checkpoint.folder / kAverageFile).string());
   }
 }
 

@@ -45,9 +45,9 @@ class Classifier {
   /// How they are read is said in `options`, the evaluation options of the task.
   virtual std::unique_ptr<PictureSet> picture_set(Options& options) = 0;
   virtual int64_t num_classes() const = 0;
+  /// What the network itself reads; a batch of it is prepared (Batch). Task::forward takes both, and
+  /// has a gradient for both.
   virtual at::Tensor normalize(const at::Tensor& pixels) const = 0;
-  /// normalized (B, 3, H, W) -> (B, K); differentiable.
-  virtual at::Tensor logits(const at::Tensor& normalized, nn::Pass& pass) = 0;
 };
 
 }  // namespace elliptical::tasks

@@ -7,25 +7,16 @@
 #include <stdexcept>
 
 #include "elliptical/base/errors.h"
+#include "elliptical/base/names.h"
 #include "elliptical/base/option_limits.h"
 #include "elliptical/data/image/small_pictures.h"
-#include "elliptical/models/fan.h"
-#include "elliptical/models/rvt.h"
-#include "elliptical/models/vit.h"
-#include "elliptical/nn/attention/metric_statistics.h"
 #include "elliptical/tasks/classify_image_measures.h"
-#include "elliptical/tasks/image_evaluation.h"
-#include "elliptical/tasks/metric_scores.h"
 #include "elliptical/tasks/picture_snapshot.h"
 #include "elliptical/tasks/pretrained.h"
 #include "elliptical/tasks/task_memory.h"
 
 namespace elliptical::tasks {
 namespace {
-
-const ImageEvalSet& pictures_of(const Batch& batch) {
-  return dynamic_cast<const ImageEvalSet&>(*batch.set);
-}
 
 /// Cross-entropy with targets (B, K) that are shares of classes.
 at::Tensor soft_cross_entropy(const at::Tensor& logits, const at::Tensor& target) {
@@ -54,24 +45,7 @@ void ClassifyImageOptions::shrink() {
   batch_size = std::min<int64_t>(batch_size, 8);
   init.clear();
   teacher = {};
-  auto& common = dynamic_cast<models::ImageModelOptions&>(model.options());
-  common.image_size = 32;
-  if (auto* vit = dynamic_cast<models::VitOptions*>(&common)) {
-    vit->patch_size = 8;
-    vit->dim = 24;
-    vit->num_layers = std::min<int64_t>(vit->num_layers, 2);
-    vit->num_heads = std::min<int64_t>(vit->num_heads, 6);
-  } else if (auto* rvt = dynamic_cast<models::RvtOptions*>(&common)) {
-    rvt->patch_size = 4;
-    rvt->dims = {16, 32};
-    rvt->num_layers = {1, 1};
-    rvt->num_heads = {2, 4};
-  } else if (auto* fan = dynamic_cast<models::FanOptions*>(&common)) {
-    fan->patch_size = 8;
-    fan->dim = 32;
-    fan->num_layers = 2;
-    fan->num_heads = 2;
-  }
+  model.get<models::ImageModelOptions>().shrink();
 }
 
 ClassifyImageTask::ClassifyImageTask(const ClassifyImageOptions& options, const TaskSetup& setup)
@@ -133,10 +107,13 @@ void ClassifyImageTask::build(int64_t num_classes, const TaskSetup& setup) {
     notices_ = load_pretrained(*model_, options_.init);
   }
   if (options_.teacher.kind != TeacherKind::kNone && setup.use != TaskUse::kMeasuring) {
-    const auto* vit = dynamic_cast<const models::VitOptions*>(&options_.model_options());
-    if (vit == nullptr || !vit->distilled) {
-      throw ConfigError(
-          "teacher: the model must have a second head, model.distilled = true of vit, has none");
+    if (!options_.model_options().has_second_head()) {
+      std::vector<std::string> others;
+      for (const models::ImageModelEntry& entry : models::image_model_table()) {
+        if (entry.can.distils) others.emplace_back(entry.name);
+      }
+      throw ConfigError("teacher: the model must have a second head, model.distilled = true of " +
+                        join(others) + ", has none");
     }
     teacher_ =
         std::make_unique<Teacher>(options_.teacher, num_classes,
@@ -172,19 +149,19 @@ Batch ClassifyImageTask::train_batch(int64_t step) const {
   return batch;
 }
 
-at::Tensor ClassifyImageTask::forward(const Batch& batch, nn::Pass& pass) {
-  return model_->forward(normalize(batch.input), pass);
+at::Tensor ClassifyImageTask::run(const Batch& batch, nn::Pass& pass) {
+  return model_->forward(batch.is_prepared ? batch.input : normalize(batch.input), pass);
 }
 
 Loss ClassifyImageTask::loss(const Batch& batch, nn::Pass& pass) {
-  const models::ImageLogits heads = model_->heads(normalize(batch.input), pass);
-  const at::Tensor own = soft_cross_entropy(heads.logits, batch.target);
-  if (!heads.distilled.defined()) return with_auxiliary(own, pass);
+  const at::Tensor own = soft_cross_entropy(forward(batch, pass), batch.target);
+  const auto second = pass.outputs.find(models::kSecondHead);
+  if (second == pass.outputs.end()) return with_auxiliary(own, pass);
   // Without a teacher the second head learns the same targets.
-  const at::Tensor distilled = teacher_ ? teacher_->loss(heads.distilled, batch.input)
-                                        : soft_cross_entropy(heads.distilled, batch.target);
+  const at::Tensor distilled = teacher_ ? teacher_->loss(second->second, batch.input)
+                                        : soft_cross_entropy(second->second, batch.target);
   const double share = options_.teacher.share;
-  return with_auxiliary((1 - share) * own + share * distilled, pass);
+  return sum_of({{"first_head", (1 - share) * own}, {"second_head", share * distilled}}, pass);
 }
 
 std::unique_ptr<Options> ClassifyImageTask::make_eval_options() const {
@@ -196,27 +173,16 @@ std::unique_ptr<EvalSet> ClassifyImageTask::eval_set(Options& options) {
 }
 
 std::unique_ptr<PictureSet> ClassifyImageTask::picture_set(Options& options) {
-  const auto& chosen = dynamic_cast<const ImageEvalOptions&>(options);
+  return make_set(dynamic_cast<const ImageEvalOptions&>(options));
+}
+
+std::unique_ptr<ImageEvalSet> ClassifyImageTask::make_set(const ImageEvalOptions& chosen) const {
   const models::ImageModelOptions& model = options_.model_options();
   auto set = std::make_unique<ImageEvalSet>(chosen, options_.data, model.image_size, num_classes());
   const auto B = static_cast<double>(std::min(chosen.batch_size, set->num_pictures()));
   const auto side = static_cast<double>(model.image_size);
-  double widest = 0;  // input, q, k, v, what attention gives, and inside a feed-forward layer
-  for (const auto& [prefix, N, C, L] : model.stages()) {
-    widest = std::max(widest, (5 + model.hidden_ratio()) * static_cast<double>(N * C));
-  }
-  require_pass_memory(B * (data::Image::kChannels * side * side + widest));
+  require_pass_memory(B * (data::Image::kChannels * side * side + model.widest_layer()));
   return set;
-}
-
-void ClassifyImageTask::score(const Batch& batch, Scores& scores, Dump* dump) {
-  const at::NoGradGuard no_grad;
-  nn::MetricStatistics statistics;
-  nn::Pass pass;
-  pass.metric_statistics = &statistics;
-  const ImageEvalSet& set = pictures_of(batch);
-  score_pictures(set, batch, forward(batch, pass), scores, dump);
-  score_metric(statistics, set.options().metric_profile, scores);
 }
 
 std::vector<std::string> ClassifyImageTask::metric_names() const { return picture_metric_names(); }
@@ -231,19 +197,13 @@ std::optional<Snapshot> ClassifyImageTask::snapshot(Options& options) {
   undamaged.split = chosen.split;
   undamaged.data = chosen.data;
   undamaged.batch_size = 1;
-  const std::unique_ptr<EvalSet> set = eval_set(undamaged);
-  const auto& pictures = dynamic_cast<const ImageEvalSet&>(*set);
-  if (pictures.is_of_damaged_files()) return std::nullopt;
-  return picture_snapshot(*model_, pictures,
-                          [this](const at::Tensor& pixels) { return normalize(pixels); });
+  const std::unique_ptr<ImageEvalSet> set = make_set(undamaged);
+  if (set->is_of_damaged_files()) return std::nullopt;
+  return picture_snapshot(*this, *model_, *set);
 }
 
 at::Tensor ClassifyImageTask::normalize(const at::Tensor& pixels) const {
   return (pixels - mean_) / std_;
-}
-
-at::Tensor ClassifyImageTask::logits(const at::Tensor& normalized, nn::Pass& pass) {
-  return model_->forward(normalized, pass);
 }
 
 }  // namespace elliptical::tasks

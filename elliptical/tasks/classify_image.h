@@ -5,7 +5,11 @@
 //
 //   -sum_k target_k log softmax(logits)_k       averaged over the pictures
 //
-// A model with a second head learns there what a teacher says (tasks/teacher.h). What is measured
+// A model with a second head learns there what a teacher says (tasks/teacher.h): its loss is
+//
+//   (1 - share) * that of the first head + share * that of the second
+//
+// of which the terms are `first_head` and `second_head` in the log. What is measured
 // is the share of pictures whose class comes first, on clean and on corrupted pictures
 // (tasks/image_evaluation.h).
 #pragma once
@@ -17,6 +21,7 @@
 #include "elliptical/models/image_model.h"
 #include "elliptical/tasks/classifier.h"
 #include "elliptical/tasks/image_data.h"
+#include "elliptical/tasks/image_evaluation.h"
 #include "elliptical/tasks/task.h"
 #include "elliptical/tasks/teacher.h"
 
@@ -60,12 +65,10 @@ class ClassifyImageTask : public Task, public Classifier {
   std::vector<std::string> notices() const override { return notices_; }
 
   Batch train_batch(int64_t step) const override;
-  at::Tensor forward(const Batch& batch, nn::Pass& pass) override;
   Loss loss(const Batch& batch, nn::Pass& pass) override;
 
   std::unique_ptr<EvalSet> eval_set(Options& options) override;
   std::unique_ptr<Options> make_eval_options() const override;
-  void score(const Batch& batch, Scores& scores, Dump* dump) override;
   std::vector<Record> metrics(const Scores& scores) const override;
   std::vector<std::string> metric_names() const override;
   std::optional<Snapshot> snapshot(Options& options) override;
@@ -74,9 +77,12 @@ class ClassifyImageTask : public Task, public Classifier {
   std::unique_ptr<PictureSet> picture_set(Options& options) override;
   int64_t num_classes() const override { return model_->num_classes(); }
   at::Tensor normalize(const at::Tensor& pixels) const override;
-  at::Tensor logits(const at::Tensor& normalized, nn::Pass& pass) override;
+
+ protected:
+  at::Tensor run(const Batch& batch, nn::Pass& pass) override;
 
  private:
+  std::unique_ptr<ImageEvalSet> make_set(const ImageEvalOptions& options) const;
   void build(int64_t num_classes, const TaskSetup& setup);
   /// Throws what opening the training pictures threw, if it did.
   const TrainPictures& train() const;

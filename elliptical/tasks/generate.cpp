@@ -9,6 +9,7 @@
 #include "elliptical/base/errors.h"
 #include "elliptical/base/random.h"
 #include "elliptical/data/text/tokens.h"
+#include "elliptical/tasks/language_model.h"
 
 namespace elliptical::tasks {
 namespace {
@@ -23,6 +24,26 @@ void check(const GenerateOptions& options) {
                      std::to_string(std::min(options.top_k, options.num_tokens)));
   }
 }
+
+class LmWriter : public Writer {
+ public:
+  LmWriter(const LanguageModelOptions& options, const TaskSetup& setup)
+      : vocabulary_(open_vocabulary(options.data, setup.vocabulary)),
+        model_(make_lm(options, vocabulary_.size(), setup.seed, setup.use)) {}
+
+  torch::nn::Module& model() override { return *model_; }
+  const data::Vocabulary& vocabulary() const override { return vocabulary_; }
+  int64_t window() const override { return model_->options.window; }
+  void write(const std::vector<int32_t>& prompt,
+             const GenerateOptions& options,
+             const OnToken& on_token) override {
+    generate(*model_, prompt, options, on_token);
+  }
+
+ private:
+  data::Vocabulary vocabulary_;
+  std::shared_ptr<models::Lm> model_;
+};
 
 }  // namespace
 
@@ -40,6 +61,10 @@ Prompt read_prompt(const std::string& text, const data::Vocabulary& vocabulary) 
   if (!text.empty() && text.back() != '\n') prompt.tokens.pop_back();
   if (prompt.tokens.empty()) prompt.tokens.push_back(data::Vocabulary::kEos);
   return prompt;
+}
+
+std::unique_ptr<Writer> make_lm_writer(const Options& options, const TaskSetup& setup) {
+  return std::make_unique<LmWriter>(dynamic_cast<const LanguageModelOptions&>(options), setup);
 }
 
 int32_t draw_token(const at::Tensor& log_probabilities,

@@ -6,11 +6,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "elliptical/data/text/vocabulary.h"
 #include "elliptical/models/lm.h"
+#include "elliptical/tasks/task.h"
 
 namespace elliptical::tasks {
 
@@ -38,6 +40,23 @@ void generate(models::Lm& model,
               const std::vector<int32_t>& prompt,
               const GenerateOptions& options,
               const OnToken& on_token);
+
+/// A model that goes on with a text, and its words: what `generate` needs of a task.
+class Writer {
+ public:
+  virtual ~Writer() = default;
+  virtual torch::nn::Module& model() = 0;  ///< whose weights are not there yet
+  virtual const data::Vocabulary& vocabulary() const = 0;
+  virtual int64_t window() const = 0;  ///< tokens of the texts that the model was trained on
+  /// As `generate`.
+  virtual void write(const std::vector<int32_t>& prompt,
+                     const GenerateOptions& options,
+                     const OnToken& on_token) = 0;
+};
+
+/// For the table: of a language model. The text that it was trained on is read only where the setup
+/// does not tell its words.
+std::unique_ptr<Writer> make_lm_writer(const Options& options, const TaskSetup& setup);
 
 /// Draws from log-probabilities (V); `uniform` in [0, 1) decides.
 int32_t draw_token(const at::Tensor& log_probabilities,

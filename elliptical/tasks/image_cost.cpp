@@ -57,17 +57,22 @@ int64_t tokens_of(const std::string& name, const std::vector<models::TokenStage>
   return stages.front().num_tokens;
 }
 
-/// Multiplications and additions of one picture, forward: 2 per weight and token of every matrix,
-/// and two products of N x N scores in each layer.
+/// Multiplications and additions of one picture, forward: 2 per weight and token of every matrix
+/// but those of feed-forward layers, which say what they use of theirs, and two products of N x N
+/// scores in each layer.
 double forward_flops(const models::ImageModel& model) {
   const std::vector<models::TokenStage> stages = model.stages();
   double flops = 0;
   for (const auto& parameter : model.named_parameters()) {
     if (!parameter.key().ends_with("weight") || parameter.value().dim() < 2) continue;
+    if (parameter.key().find(".mlp.") != std::string::npos) continue;
     flops +=
         2.0 * static_cast<double>(parameter.value().numel() * tokens_of(parameter.key(), stages));
   }
-  for (const auto& [prefix, N, C, L] : stages) flops += 4.0 * static_cast<double>(N * N * C * L);
+  for (const auto& [prefix, N, C, L, feed_forward] : stages) {
+    flops += 4.0 * static_cast<double>(N * N * C * L);
+    flops += 2.0 * static_cast<double>(N) * feed_forward.products;
+  }
   return flops;
 }
 

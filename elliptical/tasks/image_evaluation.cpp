@@ -73,8 +73,8 @@ ImageEvalSet::ImageEvalSet(const ImageEvalOptions& options,
     : options_(options), crop_ratio_(trained.crop_ratio), image_size_(image_size) {
   const std::string& name = options.data.empty() ? trained.name : options.data;
   files_ = data::CorruptedFiles::find(name, options.split, trained.max_bad);
-  make_passes();
-  set_ = files_ ? files_->open(*passes_.front().corruption, passes_.front().severity)
+  make_readings();
+  set_ = files_ ? files_->open(*readings_.front().corruption, readings_.front().severity)
                 : open_pictures(name, options.split, trained.max_bad, image_size);
   num_pictures_ =
       options.max_pictures > 0 ? std::min(options.max_pictures, set_->size()) : set_->size();
@@ -138,12 +138,12 @@ std::pair<int, int> ImageEvalSet::severities() const {
   return {static_cast<int>(options_.severity), static_cast<int>(options_.severity)};
 }
 
-void ImageEvalSet::make_passes() {
+void ImageEvalSet::make_readings() {
   // Files are damaged: without a choice all that are there are meant.
   if (files_ && options_.corrupt == "none") options_.corrupt = "all";
   const auto corruptions = corruptions_of(options_.corrupt);
   if (corruptions.empty()) {
-    passes_.emplace_back();
+    readings_.emplace_back();
     labels_["perturbation"] = std::string("none");
     return;
   }
@@ -158,10 +158,11 @@ void ImageEvalSet::make_passes() {
       frost_ = data::load_frost_pictures(data::find_data(kFrost));
     }
     for (int severity = first; severity <= last; ++severity) {
-      if (!files_ || files_->has(*corruption, severity)) passes_.push_back({corruption, severity});
+      if (!files_ || files_->has(*corruption, severity))
+        readings_.push_back({corruption, severity});
     }
   }
-  if (passes_.empty()) {
+  if (readings_.empty()) {
     throw DataError(files_->name() + ": must hold " + options_.corrupt + " at severity " +
                     (first == last ? std::to_string(first) : "1 to 5") + ", does not");
   }
@@ -190,7 +191,7 @@ std::string ImageEvalSet::missing_files() const {
     if (is_whole) levels = {corruption->name};
     missing.insert(missing.end(), levels.begin(), levels.end());
   }
-  const std::string count = std::to_string(passes_.size());
+  const std::string count = std::to_string(readings_.size());
   const std::string text = "; " + count + (count == "1" ? " kind" : " kinds") + " of damage";
   if (missing.empty()) return text;
   std::vector<std::string> without;
@@ -202,8 +203,8 @@ std::string ImageEvalSet::missing_files() const {
 std::map<std::string, std::string> ImageEvalSet::fingerprint() const {
   if (!files_) return set_->fingerprint();
   std::map<std::string, std::string> result;
-  for (const Pass& pass : passes_) {
-    const auto set = files_->open(*pass.corruption, pass.severity);
+  for (const Reading& reading : readings_) {
+    const auto set = files_->open(*reading.corruption, reading.severity);
     for (const auto& [name, checksum] : set->fingerprint()) {
       result[set->name() + " " + name] = checksum;
     }
@@ -211,18 +212,18 @@ std::map<std::string, std::string> ImageEvalSet::fingerprint() const {
   return result;
 }
 
-int64_t ImageEvalSet::batches_per_pass() const {
+int64_t ImageEvalSet::batches_per_reading() const {
   return (num_pictures_ + options_.batch_size - 1) / options_.batch_size;
 }
 
 int64_t ImageEvalSet::size() const {
-  return static_cast<int64_t>(passes_.size()) * batches_per_pass();
+  return static_cast<int64_t>(readings_.size()) * batches_per_reading();
 }
 
-data::Image ImageEvalSet::view(int64_t number, const Pass& pass) const {
+data::Image ImageEvalSet::view(int64_t number, const Reading& reading) const {
   const data::Image picture =
-      files_ ? files_->open(*pass.corruption, pass.severity)->get(number) : set_->get(number);
-  if (pass.corruption == nullptr || files_) {
+      files_ ? files_->open(*reading.corruption, reading.severity)->get(number) : set_->get(number);
+  if (reading.corruption == nullptr || files_) {
     return evaluation_view(picture, image_size_, crop_ratio_, data::Filter::kBicubic);
   }
   // As ImageNet-C was made: bilinear, and the damage after the crop. The key does not know the
@@ -232,25 +233,24 @@ data::Image ImageEvalSet::view(int64_t number, const Pass& pass) const {
                             .derive(static_cast<uint64_t>(number));
   data::Image damaged =
       data::corrupt(evaluation_view(picture, image_size_, crop_ratio_, data::Filter::kBilinear),
-                    *pass.corruption, pass.severity, key, frost_ ? &*frost_ : nullptr);
+                    *reading.corruption, reading.severity, key, frost_ ? &*frost_ : nullptr);
   return options_.corruption_jpeg ? data::jpeg_round_trip(damaged, data::kReleasedQuality)
                                   : damaged;
 }
 
 Batch ImageEvalSet::make_batch(int64_t index) const {
-  const int64_t pass = index / batches_per_pass();
-  const int64_t first = index % batches_per_pass() * options_.batch_size;
+  const int64_t reading = index / batches_per_reading();
+  const int64_t first = index % batches_per_reading() * options_.batch_size;
   const int64_t B = std::min(options_.batch_size, num_pictures_ - first);
   Batch batch{.input = at::empty({B, data::Image::kChannels, image_size_, image_size_}),
               .target = at::empty({B}, at::kLong),
-              .place = at::arange(first, first + B) + pass * num_pictures_,
-              .num_units = B,
-              .set = this};
+              .place = at::arange(first, first + B) + reading * num_pictures_,
+              .num_units = B};
   auto* pixels = batch.input.mutable_data_ptr<float>();
   const int64_t length = data::Image::kChannels * image_size_ * image_size_;
   for (int64_t i = 0; i < B; ++i) {
     const int64_t number = picture_number(first + i);
-    data::to_planes(view(number, passes_[static_cast<size_t>(pass)]), pixels + i * length);
+    data::to_planes(view(number, readings_[static_cast<size_t>(reading)]), pixels + i * length);
     batch.target.mutable_data_ptr<int64_t>()[i] = set_->label(number);
   }
   return batch;

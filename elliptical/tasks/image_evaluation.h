@@ -55,8 +55,14 @@ class ImageEvalSet : public PictureSet {
                int64_t num_classes);
 
   int64_t size() const override;
-  /// input (B, 3, S, S), target (B) labels, place (B) pass * num_pictures() + place.
+  /// input (B, 3, S, S), target (B) labels, place (B) reading * num_pictures() + place.
   Batch get(int64_t index) const override { return loader_->get(index); }
+  /// `said` are logits (B, K).
+  void score(const Batch& batch,
+             const at::Tensor& said,
+             const nn::Pass& pass,
+             Scores& scores,
+             Dump* dump) const override;
   std::map<std::string, LabelValue> labels() const override { return labels_; }
   std::vector<std::string> class_names() const override { return set_->class_names(); }
   std::map<std::string, std::string> fingerprint() const override;
@@ -73,21 +79,21 @@ class ImageEvalSet : public PictureSet {
   bool is_of_damaged_files() const { return files_ != nullptr; }
 
   /// One reading of all pictures, with one kind of damage or with none.
-  struct Pass {
+  struct Reading {
     const data::CorruptionEntry* corruption = nullptr;
     int severity = 0;
   };
-  const std::vector<Pass>& passes() const { return passes_; }
+  const std::vector<Reading>& readings() const { return readings_; }
   const data::ImageSet& set() const { return *set_; }
   const ImageEvalOptions& options() const { return options_; }
 
  private:
   Batch make_batch(int64_t index) const;
-  data::Image view(int64_t number, const Pass& pass) const;
-  int64_t batches_per_pass() const;
+  data::Image view(int64_t number, const Reading& reading) const;
+  int64_t batches_per_reading() const;
   void choose_pictures();
   std::pair<int, int> severities() const;  ///< the first and the last that are measured
-  void make_passes();
+  void make_readings();
   std::string missing_files() const;
   void check_classes(int64_t num_classes) const;
 
@@ -99,18 +105,11 @@ class ImageEvalSet : public PictureSet {
   int64_t num_pictures_ = 0;
   std::vector<int64_t> numbers_;  ///< of the pictures that are read; empty: all of them
   std::vector<int64_t> blocks_;   ///< of each place; empty: none are asked for
-  std::vector<Pass> passes_;
+  std::vector<Reading> readings_;
   std::optional<data::FrostPictures> frost_;
   std::map<std::string, LabelValue> labels_;
   std::unique_ptr<data::BatchLoader<Batch>> loader_;  ///< last: its workers use everything above
 };
-
-/// Adds what the logits (B, K) of a batch are worth to the scores, and to the dump if there is one.
-void score_pictures(const ImageEvalSet& set,
-                    const Batch& batch,
-                    const at::Tensor& logits,
-                    Scores& scores,
-                    Dump* dump);
 
 /// accuracy, top5_accuracy, loss: those that every evaluation has.
 std::vector<std::string> picture_metric_names();

@@ -8,6 +8,7 @@
 
 #include "elliptical/data/corrupt/mce.h"
 #include "elliptical/tasks/image_evaluation.h"
+#include "elliptical/tasks/metric_scores.h"
 
 namespace elliptical::tasks {
 namespace {
@@ -119,12 +120,12 @@ void add_corruption_errors(const Scores& scores, int64_t count, std::vector<Reco
 
 }  // namespace
 
-void score_pictures(const ImageEvalSet& set,
-                    const Batch& batch,
-                    const at::Tensor& all_logits,
-                    Scores& scores,
-                    Dump* dump) {
-  const at::Tensor logits = of_the_data(all_logits, set.set());
+void ImageEvalSet::score(const Batch& batch,
+                         const at::Tensor& said,
+                         const nn::Pass& pass,
+                         Scores& scores,
+                         Dump* dump) const {
+  const at::Tensor logits = of_the_data(said, *set_);
   const at::Tensor first = is_among(logits, batch.target, 1),
                    fifth = is_among(logits, batch.target, 5);
   const at::Tensor nll =
@@ -136,29 +137,28 @@ void score_pictures(const ImageEvalSet& set,
   scores.add("loss", nll.sum().item<double>(), B);
 
   const auto* places = batch.place.const_data_ptr<int64_t>();
-  const ImageEvalSet::Pass& pass =
-      set.passes()[static_cast<size_t>(places[0] / set.num_pictures())];
+  const Reading& reading = readings_[static_cast<size_t>(places[0] / num_pictures_)];
   Scores::Labels damage;
-  if (pass.corruption != nullptr) {
-    damage = {{"corruption_name", std::string(pass.corruption->name)},
-              {"corruption_severity", static_cast<int64_t>(pass.severity)}};
+  if (reading.corruption != nullptr) {
+    damage = {{"corruption_name", std::string(reading.corruption->name)},
+              {"corruption_severity", static_cast<int64_t>(reading.severity)}};
     scores.add(kCorrupted, kPercent * num_right, B, damage);
   }
   for (int64_t i = 0; i < B; ++i) {
     const double right = kPercent * first.const_data_ptr<double>()[i];
-    if (set.num_blocks() > 0) {
-      const int64_t block = set.block_of(places[i] % set.num_pictures());
+    if (options_.blocks > 0) {
+      const int64_t block = block_of(places[i] % num_pictures_);
       scores.add("block_accuracy", right, 1, block_labels(block));
-      if (pass.corruption != nullptr) {
+      if (reading.corruption != nullptr) {
         damage["block"] = block;
         scores.add(kBlockCorrupted, right, 1, damage);
       }
     }
-    if (set.options().per_class) {
+    if (options_.per_class) {
       const int64_t label = batch.target.const_data_ptr<int64_t>()[i];
       scores.add(
           "class_accuracy", right, 1,
-          {{"class", label}, {"class_name", set.set().class_names()[static_cast<size_t>(label)]}});
+          {{"class", label}, {"class_name", set_->class_names()[static_cast<size_t>(label)]}});
     }
   }
   if (dump != nullptr) {
@@ -166,10 +166,13 @@ void score_pictures(const ImageEvalSet& set,
     (*dump)["labels"].push_back(batch.target);
     at::Tensor numbers = at::empty({B}, at::kLong);
     for (int64_t i = 0; i < B; ++i) {
-      numbers.mutable_data_ptr<int64_t>()[i] = set.picture_number(places[i] % set.num_pictures());
+      numbers.mutable_data_ptr<int64_t>()[i] = picture_number(places[i] % num_pictures_);
     }
     (*dump)["pictures"].push_back(numbers);
-    (*dump)["passes"].push_back(at::full({B}, places[0] / set.num_pictures(), at::kLong));
+    (*dump)["passes"].push_back(at::full({B}, places[0] / num_pictures_, at::kLong));
+  }
+  if (pass.metric_statistics != nullptr) {
+    score_metric(*pass.metric_statistics, options_.metric_profile, scores);
   }
 }
 

@@ -13,15 +13,12 @@
 #include "elliptical/data/text/small_language.h"
 #include "elliptical/tasks/language_model_measures.h"
 #include "elliptical/tasks/lm_evaluation.h"
-#include "elliptical/tasks/metric_scores.h"
 #include "elliptical/tasks/task_memory.h"
 
 namespace elliptical::tasks {
 namespace {
 
 int64_t length(const std::vector<int32_t>& stream) { return static_cast<int64_t>(stream.size()); }
-
-const LmEvalSet& text_of(const Batch& batch) { return dynamic_cast<const LmEvalSet&>(*batch.set); }
 
 constexpr int64_t kSnapshotTokens = 64;
 
@@ -49,43 +46,16 @@ data::Vocabulary kept_words(const TextDataOptions& options, const std::string& t
 }
 
 /// Hidden states (B, N, C) of windows that are fed token by token: every target of a stream counts.
-at::Tensor stream_hidden(models::Lm& model, const at::Tensor& tokens) {
-  models::LmStream stream(model);
+at::Tensor stream_hidden(models::Lm& model, const at::Tensor& tokens, nn::Pass& pass) {
+  std::vector<std::unique_ptr<nn::AttentionCache>> caches;
+  pass.caches = &caches;
   std::vector<at::Tensor> steps;
-  for (int64_t n = 0; n < tokens.size(1); ++n) steps.push_back(stream.step(tokens.narrow(1, n, 1)));
+  for (pass.num_before = 0; pass.num_before < tokens.size(1); ++pass.num_before) {
+    steps.push_back(model.forward(tokens.narrow(1, pass.num_before, 1), pass));
+  }
+  pass.caches = nullptr;
+  pass.num_before = 0;
   return at::cat(steps, 1);
-}
-
-/// Which of the places are flagged; none without flags.
-at::Tensor flags_at(const std::vector<uint8_t>& flags, const at::Tensor& places) {
-  at::Tensor result = at::zeros({places.numel()}, at::kBool);
-  if (flags.empty()) return result;
-  const auto* place = places.const_data_ptr<int64_t>();
-  auto* flag = result.mutable_data_ptr<bool>();
-  for (int64_t i = 0; i < places.numel(); ++i) flag[i] = flags[static_cast<size_t>(place[i])] != 0;
-  return result;
-}
-
-/// Adds the targets that `chosen` (all when undefined) picks, whole and per block of the text.
-void score_targets(const at::Tensor& nll,
-                   const at::Tensor& chosen,
-                   const std::string& targets,
-                   const LmEvalSet& set,
-                   const at::Tensor& places,
-                   Scores& scores) {
-  const at::Tensor values = chosen.defined() ? nll.masked_select(chosen) : nll;
-  scores.add("nll", values.sum().item<double>(), values.numel(), {{"targets", targets}});
-  if (set.num_blocks() == 0) return;
-  const at::Tensor where = chosen.defined() ? places.masked_select(chosen) : places;
-  std::map<int64_t, Scores::Sum> blocks;
-  for (int64_t i = 0; i < values.numel(); ++i) {
-    Scores::Sum& sum = blocks[set.block_of(where.const_data_ptr<int64_t>()[i])];
-    sum.total += values.const_data_ptr<double>()[i];
-    ++sum.count;
-  }
-  for (const auto& [block, sum] : blocks) {
-    scores.add("block_nll", sum.total, sum.count, {{"block", block}, {"targets", targets}});
-  }
 }
 
 }  // namespace
@@ -177,7 +147,8 @@ Batch LanguageModelTask::train_batch(int64_t step) const {
 }
 
 /// The windows of a batch score equally many targets, which are their last ones.
-at::Tensor LanguageModelTask::forward(const Batch& batch, nn::Pass& pass) {
+at::Tensor LanguageModelTask::run(const Batch& batch, nn::Pass& pass) {
+  if (pass.token_by_token) return stream_hidden(*model_, batch.input, pass);
   return model_->forward(batch.input, pass, batch.num_units / batch.input.size(0));
 }
 
@@ -194,55 +165,23 @@ std::unique_ptr<EvalSet> LanguageModelTask::eval_set(Options& options) {
   LmEvalOptions chosen = dynamic_cast<const LmEvalOptions&>(options);
   // Windows that are computed together must not know of each other: the method has one at a time.
   if (model_->mixes_sequences()) chosen.batch_size = 1;
-  if (chosen.method == "stream") {
+  if (chosen.method == kStreamMethod) {
     if (chosen.metric_scope) {
       throw ConfigError("eval: metric_scope must be \"trained\" with method = \"stream\", got \"" +
                         std::string(to_string(*chosen.metric_scope)) + "\"");
     }
     const models::LmStream can_stream(*model_);  // throws here, before any work, if it can not
   }
-  auto set = std::make_unique<LmEvalSet>(corpus_, chosen, options_.model.window, model_->labels());
+  auto set = std::make_unique<LmEvalSet>(corpus_, chosen, model_);
   // As wide as a batch gets: windows side by side, of which columns are parts of the text.
-  const bool sliding = chosen.method == "sliding";
+  const bool sliding = chosen.method == kSlidingMethod;
   const int64_t length_all = length(corpus_.stream(chosen.split));
   const int64_t B = std::min(sliding ? chosen.batch_size : chosen.columns, length_all);
   const int64_t N = std::min(chosen.window.value_or(options_.model.window),
                              sliding ? length_all : length_all / B);
-  require_pass_memory(static_cast<double>(B * N) *
-                      static_cast<double>(5 * options_.model.dim + options_.model.feedforward_dim));
+  require_pass_memory(static_cast<double>(B * N) * (5 * static_cast<double>(options_.model.dim) +
+                                                    options_.model.feed_forward_cost().widest));
   return set;
-}
-
-void LanguageModelTask::score(const Batch& batch, Scores& scores, Dump* dump) {
-  const at::NoGradGuard no_grad;
-  const LmEvalSet& set = text_of(batch);
-  nn::MetricStatistics statistics;
-  nn::Pass pass;
-  pass.metric_scope = set.metric_scope();
-  pass.metric_low = set.metric_low();
-  pass.metric_statistics = &statistics;
-  const at::Tensor hidden =
-      set.streams() ? stream_hidden(*model_, batch.input) : forward(batch, pass);
-  const int64_t N = batch.target.size(1), num_last = hidden.size(1);
-  const auto last = [&](const at::Tensor& all) {
-    return all.narrow(1, N - num_last, num_last).flatten();
-  };
-  const at::Tensor targets = last(batch.target), places = last(batch.place);
-  const at::Tensor nll = model_->nll(hidden.flatten(0, 1), targets).to(at::kDouble);
-  const at::Tensor swapped = flags_at(set.swapped(), places);
-
-  score_targets(nll, {}, "all", set, places, scores);
-  if (!set.swapped().empty()) {
-    score_targets(nll, swapped, "swapped", set, places, scores);
-    score_targets(nll, swapped.logical_not(), "clean", set, places, scores);
-  }
-  score_metric(statistics, set.wants_metric_profile(), scores);
-  if (dump != nullptr) {
-    (*dump)["log_probability"].push_back(-nll);
-    (*dump)["position"].push_back(places);
-    (*dump)["swapped"].push_back(swapped);
-    (*dump)["target"].push_back(targets);
-  }
 }
 
 std::vector<Record> LanguageModelTask::metrics(const Scores& scores) const {
@@ -274,10 +213,9 @@ std::optional<Snapshot> LanguageModelTask::snapshot(Options& options) {
 
   const at::NoGradGuard no_grad;
   nn::Trace trace;
-  nn::Pass pass;
-  pass.trace = &trace;
+  auto pass = nn::Pass::of_trace(trace);
   pass.metric_scope = chosen.metric_scope;
-  model_->forward(tokens, pass);
+  forward({.input = tokens, .num_units = N}, pass);
 
   Snapshot result;
   result.tensors.emplace_back("tokens", tokens[0]);

@@ -68,12 +68,10 @@ class LanguageModelTask : public Task {
   std::string data_description() const override { return corpus_.description(); }
 
   Batch train_batch(int64_t step) const override;
-  at::Tensor forward(const Batch& batch, nn::Pass& pass) override;
   Loss loss(const Batch& batch, nn::Pass& pass) override;
 
   std::unique_ptr<EvalSet> eval_set(Options& options) override;
   std::unique_ptr<Options> make_eval_options() const override;
-  void score(const Batch& batch, Scores& scores, Dump* dump) override;
   std::vector<Record> metrics(const Scores& scores) const override;
   std::vector<std::string> metric_names() const override { return {"perplexity"}; }
   std::optional<Snapshot> snapshot(Options& options) override;
@@ -81,15 +79,15 @@ class LanguageModelTask : public Task {
   models::Lm& lm() { return *model_; }
   const data::Corpus& corpus() const { return corpus_; }
 
+ protected:
+  at::Tensor run(const Batch& batch, nn::Pass& pass) override;
+
  private:
   LanguageModelOptions options_;
   Shard shard_;
   data::Corpus corpus_;
   std::shared_ptr<models::Lm> model_;
 };
-
-/// Tokens of a split: from the catalog where the data set stands there, else from the text itself.
-int64_t num_text_tokens(const TextDataOptions& options, data::Split split);
 
 /// Weights of the largest tensors of a model and activations that a training step keeps, by
 /// arithmetic: neither is built.
@@ -99,5 +97,8 @@ double lm_kept_activations(const LanguageModelOptions& options);
 /// For the table: what training costs, and the task on made-up data of the same vocabulary.
 Cost lm_cost(const Options& options);
 std::unique_ptr<Task> rehearse_lm(const Options& options);
+/// Of a sliding window, which reads each token many times; other methods read as little as a step.
+int64_t lm_eval_units(const Options& options, const std::string& method, const std::string& split);
+EvalCost lm_eval_cost(const Options& options, const std::string& method, int64_t num_tokens);
 
 }  // namespace elliptical::tasks

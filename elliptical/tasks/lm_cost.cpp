@@ -9,7 +9,9 @@
 
 #include "elliptical/data/catalog.h"
 #include "elliptical/tasks/language_model.h"
+#include "elliptical/tasks/lm_evaluation.h"
 #include "elliptical/tasks/task_memory.h"
+#include "elliptical/tasks/token_windows.h"
 
 namespace elliptical::tasks {
 namespace {
@@ -32,6 +34,17 @@ TextSize text_size(const TextDataOptions& options) {
   }
   if (options.max_words > 0) size.num_words = std::min(size.num_words, options.max_words);
   return size;
+}
+
+/// Tokens of a split: from the catalog where the data set stands there, else from the text itself.
+int64_t num_text_tokens(const TextDataOptions& options, data::Split split) {
+  for (const data::DataSet& set : data::catalog()) {
+    if (options.name != set.name) continue;
+    for (const data::DataFile& file : set.files) {
+      if (file.num_tokens > 0 && file.name == to_string(split) + ".txt") return file.num_tokens;
+    }
+  }
+  return static_cast<int64_t>(open_text(options).stream(split).size());
 }
 
 /// Rows of the output layer that an average token is multiplied with: the head always, a cluster
@@ -73,29 +86,21 @@ std::string rehearsal_text(data::Split split, int64_t num_words, int64_t num_dra
 
 }  // namespace
 
-int64_t num_text_tokens(const TextDataOptions& options, data::Split split) {
-  for (const data::DataSet& set : data::catalog()) {
-    if (options.name != set.name) continue;
-    for (const data::DataFile& file : set.files) {
-      if (file.num_tokens > 0 && file.name == to_string(split) + ".txt") return file.num_tokens;
-    }
-  }
-  return static_cast<int64_t>(open_text(options).stream(split).size());
-}
-
 double lm_num_weights(const models::LmOptions& model, int64_t num_words) {
-  const auto C = static_cast<double>(model.dim), F = static_cast<double>(model.feedforward_dim);
+  const auto C = static_cast<double>(model.dim);
   const double inner = model.head_dim ? static_cast<double>(*model.head_dim * model.num_heads) : C;
   return static_cast<double>(num_words) * C +
-         static_cast<double>(model.num_layers) * (4 * C * inner + 2 * C * F);
+         static_cast<double>(model.num_layers) * 4 * C * inner +
+         model.feed_forward_cost().num_weights;
 }
 
 double lm_kept_activations(const LanguageModelOptions& options) {
   const models::LmOptions& model = options.model;
-  const auto C = static_cast<double>(model.dim), F = static_cast<double>(model.feedforward_dim);
-  // Per token and layer: input, q, k, v, attention output, its projection, norms, and both sides of
-  // the activation.
-  const double per_token = static_cast<double>(model.num_layers) * (9 * C + 2 * F) + 2 * C;
+  const auto C = static_cast<double>(model.dim);
+  // Per token and layer: input, q, k, v, attention output, its projection, norms, and what the
+  // feed-forward layer keeps.
+  const double per_token =
+      static_cast<double>(model.num_layers) * 9 * C + model.feed_forward_cost().kept + 2 * C;
   return static_cast<double>(options.batch_size * model.window) * per_token;
 }
 
@@ -106,11 +111,10 @@ Cost lm_cost(const Options& options) {
   require_task_memory(TaskUse::kMeasuring, lm_num_weights(model, text.num_words), 0);
   const int64_t num_parameters = models::Lm(model, text.num_words).num_parameters();
   const int64_t num_tokens = lm.batch_size * model.window;
-  const auto C = static_cast<double>(model.dim), F = static_cast<double>(model.feedforward_dim),
-             L = static_cast<double>(model.num_layers), N = static_cast<double>(model.window),
-             T = static_cast<double>(num_tokens);
-  const double products =
-      L * (4 * C * C + 2 * C * F) + softmax_rows(model.cutoffs, text.num_words) * C;
+  const auto C = static_cast<double>(model.dim), L = static_cast<double>(model.num_layers),
+             N = static_cast<double>(model.window), T = static_cast<double>(num_tokens);
+  const double products = L * 4 * C * C + model.feed_forward_cost().products +
+                          softmax_rows(model.cutoffs, text.num_words) * C;
   // Two products of N / 2 visible keys forward, five backward.
   const double attention = L * 7 * (N / 2) * C;
   return {.num_parameters = num_parameters,
@@ -119,6 +123,27 @@ Cost lm_cost(const Options& options) {
           .flops_per_step = T * (6 * products + 2 * attention),
           .bytes = task_bytes(TaskUse::kNewRun, static_cast<double>(num_parameters),
                               lm_kept_activations(lm))};
+}
+
+int64_t lm_eval_units(const Options& options, const std::string& method, const std::string& split) {
+  if (method != kSlidingMethod) return 0;
+  return num_text_tokens(dynamic_cast<const LanguageModelOptions&>(options).data,
+                         data::split_from_string(split));
+}
+
+EvalCost lm_eval_cost(const Options& options, const std::string& method, int64_t num_tokens) {
+  if (method != kSlidingMethod) return {};
+  const auto& lm = dynamic_cast<const LanguageModelOptions&>(options);
+  const int64_t window = lm.model.window;
+  const SlidingCost cost = sliding_cost(num_tokens, window, /*stride=*/1);
+  // A forward pass takes about a third of a step.
+  return {.steps = static_cast<double>(cost.num_computed) /
+                   (3 * static_cast<double>(lm.batch_size * window)),
+          .num_units = static_cast<double>(cost.num_computed),
+          .unit = "tokens",
+          .method = "sliding windows",
+          .size = std::to_string(cost.num_windows) + " windows of " + std::to_string(window) +
+                  " tokens"};
 }
 
 std::unique_ptr<Task> rehearse_lm(const Options& options) {

@@ -5,7 +5,6 @@
 
 #include "elliptical/base/errors.h"
 #include "elliptical/base/option_limits.h"
-#include "elliptical/nn/attention/metric_source.h"
 
 namespace elliptical::tasks {
 
@@ -13,7 +12,7 @@ void LmEvalOptions::visit(FieldList& fields) {
   fields.add_enum("split", split, {"train", "valid", "test"}, data::split_from_string,
                   "which text is read");
   fields.add_choice("method",
-                    {.names = {"block", "sliding", "stream"},
+                    {.names = {"block", kSlidingMethod, kStreamMethod},
                      .get = [this] { return method; },
                      .set = [this](const std::string& name) { method = name; },
                      .selects_fields = true},
@@ -21,7 +20,7 @@ void LmEvalOptions::visit(FieldList& fields) {
                     "paper; stream: those of block, fed token by token");
   fields.add("window", window, "tokens read at once; the model's when absent",
              between(1, kMostTokens));
-  if (method == "sliding") {
+  if (method == kSlidingMethod) {
     fields.add("stride", stride, "tokens that the window moves by, which are those it scores",
                between(1, kMostTokens));
     fields.add("batch_size", batch_size, "windows computed at once", between(1, kMostBatch));
@@ -61,10 +60,11 @@ std::unique_ptr<Options> LmEvalOptions::clone() const {
 
 LmEvalSet::LmEvalSet(const data::Corpus& corpus,
                      const LmEvalOptions& options,
-                     int64_t window,
-                     const std::map<std::string, LabelValue>& model_labels)
-    : options_(options), window_(options.window.value_or(window)) {
-  const bool sliding = options_.method == "sliding";
+                     std::shared_ptr<const models::Lm> model)
+    : options_(options),
+      model_(std::move(model)),
+      window_(options.window.value_or(model_->options.window)) {
+  const bool sliding = options_.method == kSlidingMethod;
   if (sliding && options_.stride > window_) {
     throw ConfigError("eval: stride must be at most the window of " + std::to_string(window_) +
                       " tokens, got " + std::to_string(options_.stride));
@@ -76,6 +76,7 @@ LmEvalSet::LmEvalSet(const data::Corpus& corpus,
              {"split", to_string(options_.split)},
              {"window", window_}};
   labels_[sliding ? "stride" : "columns"] = sliding ? options_.stride : options_.columns;
+  const std::map<std::string, LabelValue> model_labels = model_->labels();
   if (options_.metric_scope && model_labels.contains("metric_estimator")) {
     const auto& estimator = std::get<std::string>(model_labels.at("metric_estimator"));
     labels_["metric_scope"] = std::string(to_string(*options_.metric_scope));
@@ -89,12 +90,6 @@ LmEvalSet::LmEvalSet(const data::Corpus& corpus,
     sliding_ = sliding_batches(static_cast<int64_t>(tokens_.size()), window_, options_.stride,
                                options_.batch_size);
   }
-}
-
-std::optional<double> LmEvalSet::metric_low() const {
-  const bool as_released =
-      options_.swap_rate > 0.0 && options_.swap_profile == data::SwapProfile::kPublished;
-  return as_released ? std::optional(nn::kReleasedAttackLow) : std::nullopt;
 }
 
 void LmEvalSet::swap_words(const data::Corpus& corpus) {
@@ -132,12 +127,10 @@ std::string LmEvalSet::cost() const {
 }
 
 Batch LmEvalSet::get(int64_t index) const {
-  Batch batch = make_token_batch(tokens_, sliding_.empty()
-                                              ? column_batch(static_cast<int64_t>(tokens_.size()),
-                                                             options_.columns, window_, index)
-                                              : sliding_[static_cast<size_t>(index)]);
-  batch.set = this;
-  return batch;
+  return make_token_batch(tokens_, sliding_.empty()
+                                       ? column_batch(static_cast<int64_t>(tokens_.size()),
+                                                      options_.columns, window_, index)
+                                       : sliding_[static_cast<size_t>(index)]);
 }
 
 Batch make_token_batch(const std::vector<int32_t>& tokens, const WindowBatch& windows) {

@@ -19,11 +19,13 @@
 
 #include "elliptical/data/corrupt/word_swap.h"
 #include "elliptical/data/text/corpus.h"
-#include "elliptical/nn/attention/attention.h"
+#include "elliptical/models/lm.h"
 #include "elliptical/tasks/task.h"
 #include "elliptical/tasks/token_windows.h"
 
 namespace elliptical::tasks {
+
+inline constexpr const char *kSlidingMethod = "sliding", *kStreamMethod = "stream";
 
 struct LmEvalOptions : Options {
   data::Split split = data::Split::kValid;
@@ -46,39 +48,44 @@ struct LmEvalOptions : Options {
 
 class LmEvalSet : public EvalSet {
  public:
-  /// `window` is the model's, `model_labels` what it says about itself. Throws ConfigError when the
-  /// options do not go together, DataError when the split is too short.
+  /// Of `model`, which turns hidden states into probabilities. Throws ConfigError when the options
+  /// do not go together, DataError when the split is too short.
   LmEvalSet(const data::Corpus& corpus,
             const LmEvalOptions& options,
-            int64_t window,
-            const std::map<std::string, LabelValue>& model_labels);
+            std::shared_ptr<const models::Lm> model);
 
   int64_t size() const override;
   Batch get(int64_t index) const override;
+  void prepare(nn::Pass& pass) const override;
+  /// `said` are the hidden states (B, num_last, C) of the last tokens.
+  void score(const Batch& batch,
+             const at::Tensor& said,
+             const nn::Pass& pass,
+             Scores& scores,
+             Dump* dump) const override;
   std::map<std::string, LabelValue> labels() const override { return labels_; }
   std::string cost() const override;
 
-  bool streams() const { return options_.method == "stream"; }
-  /// 1 where a token of the stream was swapped; empty without damage.
-  const std::vector<uint8_t>& swapped() const { return swapped_; }
-  std::optional<ops::MetricScope> metric_scope() const { return options_.metric_scope; }
-  /// Of a random metric, where text is damaged as in the released code.
-  std::optional<double> metric_low() const;
-  int64_t num_blocks() const { return options_.blocks; }
-  /// Which of the equal parts of the text (`num_blocks`) a place in the stream belongs to.
+  /// Which of the equal parts of the text, of `blocks`, a place in the stream belongs to.
   int64_t block_of(int64_t place) const {
     return place * options_.blocks / static_cast<int64_t>(tokens_.size());
   }
-  bool wants_metric_profile() const { return options_.metric_profile; }
 
  private:
   void swap_words(const data::Corpus& corpus);
+  at::Tensor are_swapped(const at::Tensor& places) const;
+  void score_targets(const at::Tensor& nll,
+                     const at::Tensor& chosen,
+                     const std::string& targets,
+                     const at::Tensor& places,
+                     Scores& scores) const;
 
   LmEvalOptions options_;
+  std::shared_ptr<const models::Lm> model_;
   int64_t window_;
   std::map<std::string, LabelValue> labels_;
   std::vector<int32_t> tokens_;
-  std::vector<uint8_t> swapped_;
+  std::vector<uint8_t> swapped_;  ///< 1 where a token was swapped; empty without damage
   std::vector<WindowBatch> sliding_;
 };
 

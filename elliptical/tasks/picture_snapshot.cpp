@@ -86,9 +86,7 @@ std::optional<PictureHeat> picture_heat(const nn::Trace& trace, int64_t num_pref
   return heat;
 }
 
-Snapshot picture_snapshot(models::ImageModel& model,
-                          const ImageEvalSet& set,
-                          const std::function<at::Tensor(const at::Tensor&)>& normalize) {
+Snapshot picture_snapshot(Task& task, const models::ImageModel& model, const ImageEvalSet& set) {
   Snapshot snapshot;
   if (model.num_tokens() > kMaxSnapshotTokens) {
     snapshot.missing = "snapshot: maps of attention are kept of at most " +
@@ -102,11 +100,10 @@ Snapshot picture_snapshot(models::ImageModel& model,
   std::vector<std::vector<at::Tensor>> layers;
   json described = json::array();
   for (const int64_t number : numbers_of_classes(set.set())) {
-    const at::Tensor pixels = set.get(number).input;
+    const Batch batch = set.get(number);
     nn::Trace trace;
-    nn::Pass pass;
-    pass.trace = &trace;
-    const at::Tensor logits = model.forward(normalize(pixels), pass);
+    auto pass = nn::Pass::of_trace(trace);
+    const at::Tensor logits = task.forward(batch, pass);
     const std::optional<PictureHeat> heat = picture_heat(trace, num_prefix);
     if (!heat) {
       snapshot.missing =
@@ -114,7 +111,7 @@ Snapshot picture_snapshot(models::ImageModel& model,
       return snapshot;
     }
     if (pictures.empty()) add_trace(trace, snapshot);
-    pictures.push_back(pixels[0]);
+    pictures.push_back(batch.input[0]);
     rollouts.push_back(heat->rollout);
     layers.resize(heat->layers.size());
     for (size_t i = 0; i < layers.size(); ++i) layers[i].push_back(heat->layers[i]);

@@ -13,7 +13,6 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <functional>
 #include <optional>
 #include <vector>
 
@@ -45,9 +44,7 @@ struct PictureHeat {
 std::optional<PictureHeat> picture_heat(const nn::Trace& trace, int64_t num_prefix);
 
 /// The first pictures of different classes, `kSnapshotPictures` at most, of a set that reads one
-/// undamaged picture at a time (docs/records.md says what is in it).
-Snapshot picture_snapshot(models::ImageModel& model,
-                          const ImageEvalSet& set,
-                          const std::function<at::Tensor(const at::Tensor&)>& normalize);
+/// undamaged picture at a time (docs/records.md says what is in it), as the task's model sees them.
+Snapshot picture_snapshot(Task& task, const models::ImageModel& model, const ImageEvalSet& set);
 
 }  // namespace elliptical::tasks

@@ -5,6 +5,7 @@
 #include "elliptical/base/name_table.h"
 #include "elliptical/tasks/classify_image.h"
 #include "elliptical/tasks/classify_image_measures.h"
+#include "elliptical/tasks/generate.h"
 #include "elliptical/tasks/language_model.h"
 #include "elliptical/tasks/language_model_measures.h"
 #include "elliptical/tasks/task.h"
@@ -34,7 +35,10 @@ const std::vector<TaskEntry>& task_table() {
        .make = make_task<LanguageModelTask, LanguageModelOptions>,
        .shrink = shrink<LanguageModelOptions>,
        .cost = lm_cost,
-       .rehearse = rehearse_lm},
+       .rehearse = rehearse_lm,
+       .eval_units = lm_eval_units,
+       .eval_cost = lm_eval_cost,
+       .make_writer = make_lm_writer},
       {.name = kClassifyImageMeasures.task,
        .description = "tell pictures apart, one class for each",
        .measures = &kClassifyImageMeasures,
@@ -65,15 +69,36 @@ const TaskEntry& find_task(const std::string& name) {
   return require_entry<ConfigError>(task_table(), name, "task");
 }
 
-Loss with_auxiliary(const at::Tensor& main, const nn::Pass& pass) {
-  Loss loss{.total = main};
-  if (pass.auxiliary_losses.empty()) return loss;
-  loss.parts["main"] = main;
-  for (const auto& [name, term] : pass.auxiliary_losses) {
+at::Tensor Task::forward(const Batch& batch, nn::Pass& pass) {
+  pass.key_lengths = batch.lengths.defined() ? std::optional(batch.lengths) : std::nullopt;
+  return run(batch, pass);
+}
+
+void score_batch(Task& task,
+                 const EvalSet& set,
+                 const Batch& batch,
+                 nn::Pass& pass,
+                 Scores& scores,
+                 Dump* dump) {
+  const at::NoGradGuard no_grad;
+  set.prepare(pass);
+  set.score(batch, task.forward(batch, pass), pass, scores, dump);
+}
+
+Loss sum_of(const std::vector<std::pair<std::string, at::Tensor>>& terms, const nn::Pass& pass) {
+  Loss loss;
+  const auto add = [&](const std::string& name, const at::Tensor& term) {
+    loss.total = loss.total.defined() ? loss.total + term : term;
     loss.parts[name] = term;
-    loss.total = loss.total + term;
-  }
+  };
+  for (const auto& [name, term] : terms) add(name, term);
+  for (const auto& [name, term] : pass.auxiliary_losses) add(name, term);
+  if (loss.parts.size() == 1) loss.parts.clear();
   return loss;
+}
+
+Loss with_auxiliary(const at::Tensor& main, const nn::Pass& pass) {
+  return sum_of({{"main", main}}, pass);
 }
 
 std::pair<int64_t, int64_t> rows_of(const Shard& shard, int64_t size) {

@@ -28,25 +28,29 @@
 namespace elliptical::tasks {
 
 class Classifier;
-class EvalSet;
+class Writer;
 
 struct Batch {
-  at::Tensor input;       ///< what the model gets: tokens (B, N), pixels (B, 3, H, W) in [0, 1]
+  at::Tensor input;  ///< what the model gets: tokens (B, N), pixels (B, 3, H, W) in [0, 1]
+  /// Whether the input is what comes out of the task's own preparation of it (pictures that are
+  /// normalized), so that nothing is to be done to it.
+  bool is_prepared = false;
   at::Tensor lengths;     ///< (B) int64, how much of each row is no padding; undefined: all of it
   at::Tensor target;      ///< what it should say
   at::Tensor place;       ///< where each target stands in the data; undefined where nobody asks
   int64_t num_units = 0;  ///< tokens or pictures in it, for rates
-  const EvalSet* set = nullptr;  ///< the evaluation it belongs to, which says how it is scored
 };
 
 /// What training minimises.
 struct Loss {
   at::Tensor total;  ///< scalar, with gradient
-  /// Terms of it that people want to see apart, which reach the log; empty where there is one only.
+  /// The terms that it is the sum of, which reach the log; empty where there is one only.
   std::map<std::string, at::Tensor> parts = {};
 };
 
-/// `main` with what the layers of the pass add to it, each term a part.
+/// The sum of the terms and of what the layers of the pass add to them; each of several is a part.
+Loss sum_of(const std::vector<std::pair<std::string, at::Tensor>>& terms, const nn::Pass& pass);
+/// The same of one term, which is called "main" beside others.
 Loss with_auxiliary(const at::Tensor& main, const nn::Pass& pass);
 
 /// Sums that an evaluation collects; a task turns them into metrics at the end. They are added in
@@ -77,12 +81,22 @@ struct Snapshot {
   std::string missing;  ///< what there is not, and why, for people; empty: it is whole
 };
 
-/// The batches of one evaluation: a split, with or without damage.
+/// One evaluation: its batches, a split with or without damage, how the model is to be asked about
+/// them and what its answers are worth. It lives no longer than the task that made it.
 class EvalSet {
  public:
   virtual ~EvalSet() = default;
   virtual int64_t size() const = 0;  ///< number of batches
   virtual Batch get(int64_t index) const = 0;
+  /// What it wants of each pass beside what the loop does: another scope of the metric, a stream.
+  virtual void prepare(nn::Pass& /*pass*/) const {}
+  /// Adds what the model said about a batch, Task::forward of that pass, to the scores, and to the
+  /// dump if there is one.
+  virtual void score(const Batch& batch,
+                     const at::Tensor& said,
+                     const nn::Pass& pass,
+                     Scores& scores,
+                     Dump* dump) const = 0;
   /// Labels for the records: split, perturbation, rate, realised rate, seed, method, profile, ...
   virtual std::map<std::string, LabelValue> labels() const = 0;
   /// What it takes, in one line for people, where that is far more than the data suggest.
@@ -141,8 +155,10 @@ class Task {
   virtual Batch train_batch(int64_t step) const = 0;
   /// What the model says about a batch, from which its loss and its scores are computed: logits
   /// (B, K) of a classifier; of a language model the hidden states (B, N, C) of the scored tokens.
-  /// `pass` says how, and holds afterwards what was left behind. The one door to the model.
-  virtual at::Tensor forward(const Batch& batch, nn::Pass& pass) = 0;
+  /// `pass` says how, and holds afterwards what was left behind; it is told here which tokens of the
+  /// batch are padding. The one door to the model: training, evaluations, attacks and snapshots go
+  /// through it.
+  at::Tensor forward(const Batch& batch, nn::Pass& pass);
   /// Of a training step: `pass` has its key.
   virtual Loss loss(const Batch& batch, nn::Pass& pass) = 0;
 
@@ -153,11 +169,17 @@ class Task {
   virtual std::map<std::string, at::Tensor> state() const { return {}; }
   virtual void set_state(const std::map<std::string, at::Tensor>& /*state*/) {}
 
-  /// How `eval` is to be done is read from `options`, the task's own evaluation options.
+  /// How `eval` is to be done is read from `options`, the task's own evaluation options. Commands
+  /// and comparisons set some by name, so every task has
+  ///
+  ///   split            "train", "valid" or "test"
+  ///   blocks           in how many parts the data are also recorded apart
+  ///   metric_profile   whether each coordinate of the metric is recorded
+  ///
+  /// and those that its TaskMeasures name: `method` where it has methods, `max_pictures` where it
+  /// has pictures, what its perturbations and records are told apart by.
   virtual std::unique_ptr<EvalSet> eval_set(Options& options) = 0;
   virtual std::unique_ptr<Options> make_eval_options() const = 0;
-  /// Adds one batch to the scores (and to the dump if there is one). No gradient.
-  virtual void score(const Batch& batch, Scores& scores, Dump* dump) = 0;
   /// The metrics that the sums amount to: value, count, name; labels are filled in by the caller.
   virtual std::vector<Record> metrics(const Scores& scores) const = 0;
   /// Names of those that an evaluation as training does it always has, once each: what the best
@@ -167,7 +189,14 @@ class Task {
   virtual Classifier* classifier() { return nullptr; }
   /// Of undamaged data of the split that the options name; nothing where a task has none.
   virtual std::optional<Snapshot> snapshot(Options&) { return std::nullopt; }
+
+ protected:
+  virtual at::Tensor run(const Batch& batch, nn::Pass& pass) = 0;
 };
+
+/// One batch of an evaluation: asks as the set wants it, and scores the answer. No gradient.
+void score_batch(
+    Task& task, const EvalSet& set, const Batch& batch, nn::Pass& pass, Scores& scores, Dump* dump);
 
 /// What training costs, by arithmetic on the options alone: no data are read.
 struct Cost {
@@ -176,6 +205,15 @@ struct Cost {
   int64_t units_per_epoch = 0;  ///< 0: not known without the data
   double flops_per_step = 0;    ///< of matrix products and attention, forward and backward
   double bytes = 0;             ///< weights, gradients, moments, and what the backward keeps
+};
+
+/// What one evaluation of a run costs beside its training.
+struct EvalCost {
+  double steps = 0;         ///< of training that take about as long; 0: next to nothing
+  double num_units = 0;     ///< that the model reads
+  const char* unit = "";    ///< for people: "tokens"
+  std::string method = {};  ///< for people: "sliding windows"
+  std::string size = {};    ///< for people: "400 windows of 256 tokens"
 };
 
 /// Of a rehearsal, see below: enough to be measured.
@@ -198,6 +236,17 @@ struct TaskEntry {
   /// The same model on made-up data and a small batch, so that the speed of a step can be measured
   /// where the data are not. Null: there is none.
   std::unique_ptr<Task> (*rehearse)(const Options& options) = nullptr;
+  /// How much of a split evaluations by `method` have to read, where their cost depends on it. It
+  /// may take as long as reading the data; several runs on the same data share it. Null: nothing.
+  int64_t (*eval_units)(const Options& options,
+                        const std::string& method,
+                        const std::string& split) = nullptr;
+  /// Of one evaluation, with what `eval_units` said. Null: next to nothing.
+  EvalCost (*eval_cost)(const Options& options,
+                        const std::string& method,
+                        int64_t num_units) = nullptr;
+  /// A model that goes on with a text (tasks/generate.h), without weights. Null: it writes none.
+  std::unique_ptr<Writer> (*make_writer)(const Options& options, const TaskSetup& setup) = nullptr;
 };
 
 const std::vector<TaskEntry>& task_table();

@@ -9,6 +9,7 @@
 #include "elliptical/base/errors.h"
 #include "elliptical/base/files.h"
 #include "elliptical/models/weights.h"
+#include "elliptical/tasks/classify_image_measures.h"
 #include "elliptical/tasks/image_data.h"
 #include "elliptical/tasks/pretrained.h"
 
@@ -35,10 +36,10 @@ RunModel model_of_run(const fs::path& folder) {
   const fs::path config = folder / kConfig;
   const auto values = recipe_values(read_file(config, kMaxConfigBytes), config);
   const auto task = values.find("task.name");
-  if (task == values.end() || task->second != "classify_image") {
-    throw ConfigError("teacher: " + folder.string() +
-                      " must be a run of classify_image, is one of " +
-                      (task == values.end() ? "nothing" : task->second));
+  const std::string wanted = kClassifyImageMeasures.task;
+  if (task == values.end() || task->second != wanted) {
+    throw ConfigError("teacher: " + folder.string() + " must be a run of " + wanted +
+                      ", is one of " + (task == values.end() ? "nothing" : task->second));
   }
   std::vector<std::string> assignments;
   for (const auto& [key, value] : values) {
@@ -114,7 +115,7 @@ Teacher::Teacher(const TeacherOptions& options, int64_t num_classes, const Notic
 
 at::Tensor Teacher::say(const at::Tensor& pixels) const {
   const at::NoGradGuard no_grad;
-  nn::Pass pass;
+  auto pass = nn::Pass::of_evaluation();
   at::Tensor seen = pixels;
   if (const int64_t size = model_->options().image_size; size != pixels.size(2)) {
     seen = at::upsample_bicubic2d(pixels, {size, size}, /*align_corners=*/false).clamp(0, 1);

@@ -203,7 +203,7 @@ TEST(ChannelAttention, SeesTheOrderOfTokensAndAttentionDoesNot) {
 }
 
 TEST(ClassBlock, PatchesAreNormedAndDoubled) {
-  nn::ClassBlock block(16, 2, 32);
+  nn::ClassBlock block(16, 2, std::make_shared<nn::GeluMlp>(16, 32));
   fill(block);
   const torch::NoGradGuard no_grad;
   const at::Tensor x = torch::randn({2, 5, 16});

@@ -221,13 +221,13 @@ TEST(Vit, DistilledHeadsAreMeanInEvaluation) {
   stir_parameters(*model);
   const at::Tensor pixels = some_pixels(2, 8);
   const torch::NoGradGuard no_grad;
-  nn::Pass training, evaluation;
-  training.training = true;
-  const ImageLogits both = model->heads(pixels, training);
-  const ImageLogits mean = model->heads(pixels, evaluation);
-  EXPECT_GT((both.logits - both.distilled).abs().max().item<double>(), 0.1);
-  EXPECT_FALSE(mean.distilled.defined());
-  EXPECT_TRUE(at::equal(mean.logits, (both.logits + both.distilled) / 2.0));
+  auto training = nn::Pass::of_training(RandomKey(0)), evaluation = nn::Pass::of_evaluation();
+  const at::Tensor first = model->forward(pixels, training);
+  const at::Tensor second = training.outputs.at(kSecondHead);
+  const at::Tensor mean = model->forward(pixels, evaluation);
+  EXPECT_GT((first - second).abs().max().item<double>(), 0.1);
+  EXPECT_TRUE(evaluation.outputs.empty());
+  EXPECT_TRUE(at::equal(mean, (first + second) / 2.0));
 
   // Equal tokens, positions and heads say the same.
   const auto copy = [&](const char* to, const char* from) {
@@ -238,8 +238,8 @@ TEST(Vit, DistilledHeadsAreMeanInEvaluation) {
   copy("head_dist.bias", "head.bias");
   const at::Tensor positions = parameter(*model, "pos_embed");
   positions.select(1, 1).copy_(positions.select(1, 0));
-  const ImageLogits equal = model->heads(pixels, training);
-  EXPECT_TRUE(torch::allclose(equal.logits, equal.distilled, 0, 1e-6));
+  const at::Tensor equal = model->forward(pixels, training);
+  EXPECT_TRUE(torch::allclose(equal, training.outputs.at(kSecondHead), 0, 1e-6));
 }
 
 TEST(Vit, DropPathLeavesOutWholeBranches) {
@@ -340,6 +340,44 @@ TEST(ImageModelTable, IsSortedAndDescribed) {
     EXPECT_GT(std::string(entry.description).size(), 10u);
     EXPECT_NE(dynamic_cast<ImageModelOptions*>(entry.make_options().get()), nullptr);
     before = entry.name;
+  }
+}
+
+TEST(ImageModelTable, SaysWhatItsModelsCanDo) {
+  for (const ImageModelEntry& entry : image_model_table()) {
+    ChosenOptions chosen = image_model_options(entry.name, {});
+    chosen.get<ImageModelOptions>().shrink();
+    std::vector<std::string> distilled;
+    if (entry.can.distils) {
+      distilled.emplace_back("distilled=true");
+    } else {
+      EXPECT_THROW(apply_overrides({"distilled=true"}, fields_of(chosen)), ConfigError);
+    }
+    apply_overrides(distilled, fields_of(chosen));
+    EXPECT_EQ(chosen.get<ImageModelOptions>().has_second_head(), entry.can.distils) << entry.name;
+    const auto model = models::make_image_model(chosen, 5);
+    model->initialize(1);
+    auto pass = nn::Pass::of_training(RandomKey(1));
+    const int64_t side = model->options().image_size;
+    EXPECT_EQ(model->forward(some_pixels(2, side), pass).sizes(), (at::IntArrayRef{2, 5}));
+    EXPECT_EQ(pass.outputs.contains(kSecondHead), entry.can.distils) << entry.name;
+  }
+}
+
+TEST(ImageModelTable, MatricesOfBlocksAreCounted) {
+  for (const ImageModelEntry& entry : image_model_table()) {
+    ChosenOptions chosen = image_model_options(entry.name, {"attention.name=softmax"});
+    chosen.get<ImageModelOptions>().shrink();
+    const auto model = models::make_image_model(chosen, 5);
+    double count = 0;
+    for (const auto& item : model->named_parameters()) {
+      for (const TokenStage& stage : model->stages()) {
+        const bool is_in = item.key().starts_with(stage.prefix) && item.value().dim() >= 2 &&
+                           item.key().ends_with("weight");
+        if (is_in) count += static_cast<double>(item.value().numel());
+      }
+    }
+    EXPECT_EQ(model->options().num_block_weights(), count) << entry.name;
   }
 }
 

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include "elliptical/base/name_table.h"
+#include "elliptical/nn/feedforward/channel_attention.h"
+#include "elliptical/nn/feedforward/conv_mlp.h"
 #include "elliptical/nn/feedforward/feed_forward.h"
 #include "elliptical/nn/post_norm_block.h"
 #include "elliptical/nn/pre_norm_block.h"
@@ -36,6 +39,16 @@ at::Tensor branch(FeedForward& layer, const at::Tensor& x, Pass pass = {}) {
   return bias.defined() ? y + bias : y;
 }
 
+/// Of matrices and kernels.
+double num_weights(const torch::nn::Module& layer) {
+  double count = 0;
+  for (const at::Tensor& parameter : layer.parameters()) {
+    const bool is_kernel = parameter.dim() == 2 || parameter.dim() == 4;
+    if (is_kernel) count += static_cast<double>(parameter.numel());
+  }
+  return count;
+}
+
 at::Tensor some_tokens() { return wave({2, 3, kWidth}).to(torch::kDouble); }
 
 class FeedForwardTable : public ::testing::TestWithParam<std::string> {};
@@ -59,7 +72,33 @@ TEST_P(FeedForwardTable, GradientsMatchDifferences) {
       {some_tokens()}));
 }
 
+TEST_P(FeedForwardTable, SaysWhatItCanDoAndCosts) {
+  const FeedForwardEntry& entry = *find_entry(feed_forward_table(), GetParam());
+  const auto layer = feed_forward(GetParam());
+  EXPECT_EQ(layer->is_tokenwise(), entry.can.tokenwise);
+  EXPECT_EQ(layer->why_no_streaming().has_value(), !entry.can.tokenwise);
+  at::Tensor changed = some_tokens();
+  changed.select(1, 1).add_(1.0);
+  const at::Tensor before = branch(*layer, some_tokens()), after = branch(*layer, changed);
+  EXPECT_EQ(at::equal(before.select(1, 0), after.select(1, 0)), entry.can.tokenwise);
+  EXPECT_FALSE(at::equal(before.select(1, 1), after.select(1, 1)));
+
+  const ChosenOptions chosen(feed_forward_choices(), GetParam());
+  const FeedForwardCost one =
+      feed_forward_cost(chosen, {.dim = kWidth, .hidden_dim = kHidden, .num_layers = 1});
+  EXPECT_EQ(one.num_weights, num_weights(*layer));
+  EXPECT_GE(one.num_weights, one.products) << "weights that no token meets are only weights";
+  EXPECT_GT(one.kept, 0);
+  const FeedForwardCost three =
+      feed_forward_cost(chosen, {.dim = kWidth, .hidden_dim = kHidden, .num_layers = 3});
+  EXPECT_EQ(three.num_weights, 3 * one.num_weights);
+  EXPECT_EQ(three.products, 3 * one.products);
+  EXPECT_EQ(three.kept, 3 * one.kept);
+  EXPECT_EQ(three.widest, one.widest);
+}
+
 TEST_P(FeedForwardTable, DropoutFollowsTheKeyAndIsOffOutsideTraining) {
+  if (!find_entry(feed_forward_table(), GetParam())->can.drops) return;
   const auto layer = feed_forward(GetParam(), 0.5), without = feed_forward(GetParam());
   const auto trained = [&](uint64_t seed) {
     return branch(*layer, some_tokens(), Pass::of_training(RandomKey(seed)));
@@ -112,6 +151,54 @@ std::vector<std::string> feed_forward_names() {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, FeedForwardTable, ::testing::ValuesIn(feed_forward_names()));
+
+TEST(FeedForwards, OfOneModelSayWhatTheyCost) {
+  const FeedForwardShape shape{.dim = kWidth, .hidden_dim = kHidden};
+  const ConvMlp conv(kWidth, kHidden, 2);
+  EXPECT_EQ(ConvMlp::cost(shape).num_weights, num_weights(conv));
+  const ChannelAttention channels(kWidth, 2, kHidden, 2);
+  EXPECT_EQ(ChannelAttention::cost(shape).num_weights, num_weights(channels));
+}
+
+/// The mean of all tokens, beside each of them.
+struct MeanOfTokens : FeedForward {
+  at::Tensor forward(const at::Tensor& x, Pass&) override {
+    return at::sin(x + 2 * x.mean(1, /*keepdim=*/true));
+  }
+  bool is_tokenwise() const override { return false; }
+};
+
+// A layer that reads other tokens, as one that routes them does, has all of them in both kinds of
+// block, also where only some results are wanted.
+TEST(FeedForwards, ThatReadOtherTokensAreHandedAllOfThem) {
+  const auto mean = std::make_shared<MeanOfTokens>();
+  EXPECT_EQ(mean->why_no_streaming(),
+            "name is of a layer that reads several tokens at once (train with another one)");
+  const ChosenOptions softmax(attention_choices(), "softmax");
+  const AttentionShape shape{.dim = kWidth, .num_heads = 2};
+  const auto prepare = [](torch::nn::Module& block) {
+    const torch::NoGradGuard no_grad;
+    double frequency = 0.4;
+    for (at::Tensor& parameter : block.parameters()) {
+      parameter.copy_(wave(parameter.sizes(), frequency += 0.1));
+    }
+  };
+  const at::Tensor x = wave({2, 5, kWidth});
+  PostNormBlock post(make_attention(softmax, shape), mean, kWidth, 0.0);
+  prepare(post);
+  Pass pass;
+  EXPECT_TRUE(at::equal(post.forward(x, pass, 2), post.forward(x, pass).narrow(1, 3, 2)));
+
+  const auto pre = std::make_shared<PreNormBlock>(make_attention(softmax, shape), mean, kWidth,
+                                                  PreNormBlock::Options{});
+  prepare(*pre);
+  Norm last(kWidth);
+  prepare(last);
+  const ResidualStream all = run_blocks({pre}, x, &last, pass),
+                       kept = run_blocks({pre}, x, &last, pass, 2);
+  EXPECT_TRUE(at::equal(kept.x, all.x.narrow(1, 0, 2)));
+  EXPECT_TRUE(at::equal(kept.normed, all.normed.narrow(1, 0, 2)));
+}
 
 TEST(FeedForwards, AreSortedAndDescribed) {
   std::string before;

@@ -314,15 +314,14 @@ TEST_F(AttackEvaluation, ThePublishedProfileIsAsReleased) {
   // It led away from predictions, true or not, by the gradient that does not see the metric.
   task_.hook = nullptr;
   const at::Tensor predicted =
-      attack::plain_logits([this](const at::Tensor& x) { return support::logits_of(task_, x); },
-                           clean)
+      attack::plain_logits(
+          [this](const at::Tensor& x) { return support::logits_of(task_, x, true); }, clean)
           .argmax(1);
   const at::Tensor gradient =
       attack::loss_gradient(
           [this](const at::Tensor& x) {
-            nn::Pass pass;
-            pass.gradient_through_metric = false;
-            return task_.logits(x, pass);
+            auto pass = nn::Pass::of_attack(/*gradient_through_metric=*/false);
+            return task_.forward({.input = x, .is_prepared = true}, pass);
           },
           clean, [&](const at::Tensor& z) { return attack::cross_entropy(z, predicted); })
           .gradient;
@@ -369,8 +368,8 @@ TEST_F(AttackEvaluation, TheDumpShowsWhatWasCounted) {
   EXPECT_DOUBLE_EQ(accuracy("clean_logits"), find(records, "clean_accuracy", "pgd").value);
   EXPECT_DOUBLE_EQ(accuracy("adversarial_logits"), find(records, "robust_accuracy", "pgd").value);
   const at::NoGradGuard no_grad;
-  EXPECT_TRUE(at::equal(support::logits_of(task_, task_.normalize(x)),
-                        at::cat(dump.at("adversarial_logits"))));
+  EXPECT_TRUE(
+      at::equal(support::logits_of(task_, x, false), at::cat(dump.at("adversarial_logits"))));
 }
 
 TEST_F(AttackEvaluation, FourAttacksHaveAMean) {

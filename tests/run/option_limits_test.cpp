@@ -208,7 +208,7 @@ TEST_P(OptionLimits, M1ExtremesOfAnEvaluationAreRefusedOrMeasure) {
           const auto set = task->eval_set(*make_eval(assignments));
           ASSERT_GT(set->size(), 0) << assignments.back();
           tasks::Scores scores;
-          task->score(set->get(0), scores, nullptr);
+          support::score(*task, *set, 0, scores);
           EXPECT_FALSE(task->metrics(scores).empty()) << assignments.back();
         },
         assignments.back());

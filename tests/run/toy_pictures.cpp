@@ -26,6 +26,11 @@ class ToyPictureSet : public tasks::PictureSet {
             .target = task_.targets.narrow(0, first, count),
             .num_units = count};
   }
+  void score(const tasks::Batch&,
+             const at::Tensor&,
+             const nn::Pass&,
+             tasks::Scores&,
+             tasks::Dump*) const override {}
   std::map<std::string, LabelValue> labels() const override { return {{"split", options_.split}}; }
   int64_t num_pictures() const override {
     const int64_t all = task_.pixels.size(0);
@@ -61,8 +66,8 @@ ToyPictureTask::ToyPictureTask(int64_t num_pictures) {
   {
     const at::NoGradGuard no_grad;
     // Most labels are what the model says, some are not, so that its accuracy is below 100 %.
-    nn::Pass pass;
-    targets = logits(normalize(pixels), pass).argmax(1);
+    auto pass = nn::Pass::of_evaluation();
+    targets = forward({.input = pixels}, pass).argmax(1);
     targets.slice(0, 0, num_pictures, 5).add_(1).remainder_(kClasses);
   }
   num_passes = 0;
@@ -76,7 +81,8 @@ std::unique_ptr<tasks::PictureSet> ToyPictureTask::picture_set(Options& options)
   return std::make_unique<ToyPictureSet>(*this, dynamic_cast<ToyPictureEvalOptions&>(options));
 }
 
-at::Tensor ToyPictureTask::logits(const at::Tensor& normalized, nn::Pass& pass) {
+at::Tensor ToyPictureTask::run(const tasks::Batch& batch, nn::Pass& pass) {
+  const at::Tensor normalized = batch.is_prepared ? batch.input : normalize(batch.input);
   if (hook) hook(normalized, pass);
   ++num_passes;
   const at::Tensor x = normalized.flatten(1);

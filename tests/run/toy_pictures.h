@@ -39,27 +39,25 @@ class ToyPictureTask : public tasks::Task, public tasks::Classifier {
     return {{"task", std::string("toy_pictures")}};
   }
   tasks::Batch train_batch(int64_t) const override { return {}; }
-  at::Tensor forward(const tasks::Batch& batch, nn::Pass& pass) override {
-    return logits(normalize(batch.input), pass);
-  }
   tasks::Loss loss(const tasks::Batch&, nn::Pass&) override { return {}; }
   std::unique_ptr<tasks::EvalSet> eval_set(Options& options) override;
   std::unique_ptr<Options> make_eval_options() const override {
     return std::make_unique<ToyPictureEvalOptions>();
   }
-  void score(const tasks::Batch&, tasks::Scores&, tasks::Dump*) override {}
   std::vector<Record> metrics(const tasks::Scores&) const override { return {}; }
   tasks::Classifier* classifier() override { return this; }
   std::unique_ptr<tasks::PictureSet> picture_set(Options& options) override;
 
   int64_t num_classes() const override { return 6; }
   at::Tensor normalize(const at::Tensor& raw) const override { return (raw - 0.4) / 0.25; }
-  at::Tensor logits(const at::Tensor& normalized, nn::Pass& pass) override;
 
   /// Called with the input of each pass, before it.
   std::function<void(const at::Tensor& normalized, const nn::Pass&)> hook;
   int64_t num_passes = 0;
   at::Tensor pixels, targets;
+
+ protected:
+  at::Tensor run(const tasks::Batch& batch, nn::Pass& pass) override;
 
  private:
   std::shared_ptr<torch::nn::Module> model_ = std::make_shared<torch::nn::Module>("toy");

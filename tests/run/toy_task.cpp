@@ -54,6 +54,15 @@ class ToyEvalSet : public tasks::EvalSet {
     const at::Tensor input = numbers(key, {4, kInputs});
     return {.input = input + noise_, .target = input.sum(1, true), .num_units = 4};
   }
+  void score(const tasks::Batch& batch,
+             const at::Tensor& said,
+             const nn::Pass&,
+             tasks::Scores& scores,
+             tasks::Dump* dump) const override {
+    const at::Tensor error = (said - batch.target).square().flatten();
+    scores.add("error", error.sum().item<double>(), error.numel());
+    if (dump) (*dump)["error"].push_back(error);
+  }
   std::map<std::string, LabelValue> labels() const override {
     return {{"split", std::string("valid")}, {"noise", noise_}};
   }
@@ -86,7 +95,7 @@ class ToyTask : public tasks::Task {
     return {.input = input, .target = input.sum(1, true), .num_units = options_.batch};
   }
 
-  at::Tensor forward(const tasks::Batch& batch, nn::Pass& pass) override {
+  at::Tensor run(const tasks::Batch& batch, nn::Pass& pass) override {
     if (!pass.training) return model_.forward(batch.input, at::ones({1}));
     at::Tensor kept =
         (numbers(pass.random.derive("dropout"), {options_.batch, options_.width}) > -0.67)
@@ -125,12 +134,6 @@ class ToyTask : public tasks::Task {
   }
   std::unique_ptr<Options> make_eval_options() const override {
     return std::make_unique<ToyEvalOptions>();
-  }
-  void score(const tasks::Batch& batch, tasks::Scores& scores, tasks::Dump* dump) override {
-    nn::Pass pass;
-    const at::Tensor error = (forward(batch, pass) - batch.target).square().flatten();
-    scores.add("error", error.sum().item<double>(), error.numel());
-    if (dump) (*dump)["error"].push_back(error);
   }
   std::vector<Record> metrics(const tasks::Scores& scores) const override {
     const tasks::Scores::Sum& sum = scores.sums.at({"error", {}});

@@ -8,12 +8,24 @@
 namespace elliptical::support {
 
 AttentionStack::AttentionStack(const ChosenOptions& options, nn::AttentionShape shape)
+    : AttentionStack([&](const auto& one) { return nn::make_attention(options, one); }, shape) {}
+
+AttentionStack::AttentionStack(const AttentionVariant& variant,
+                               nn::AttentionShape shape,
+                               const std::vector<std::string>& more)
+    : AttentionStack(
+          [options = variant.options(more), &entry = variant.entry()](const auto& one) {
+            return nn::make_attention(entry, options.get<Options>(), one);
+          },
+          shape) {}
+
+AttentionStack::AttentionStack(const Make& make, nn::AttentionShape shape)
     : is_causal(shape.is_causal) {
   const torch::NoGradGuard no_grad;
   shape.num_layers = 3;
   for (int64_t layer = 0; layer < shape.num_layers; ++layer) {
     shape.layer = layer;
-    layers.push_back(nn::make_attention(options, shape));
+    layers.push_back(make(shape));
     for (auto& item : layers.back()->named_parameters()) {
       if (item.value().dim() != 2) continue;
       nn::fill_normal(item.value(), 0.0, 0.3, RandomKey(1).derive(layer).derive(item.key()));
@@ -22,6 +34,7 @@ AttentionStack::AttentionStack(const ChosenOptions& options, nn::AttentionShape 
 }
 
 at::Tensor AttentionStack::forward(at::Tensor x, nn::Pass& pass) const {
+  pass.begin_layers();
   pass.is_causal = is_causal;
   for (size_t layer = 0; layer < layers.size(); ++layer) {
     pass.layer = static_cast<int64_t>(layer);

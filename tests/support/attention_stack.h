@@ -6,16 +6,23 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "elliptical/nn/attention/attention.h"
+#include "tests/support/attention_variants.h"
 
 namespace elliptical::support {
 
 struct AttentionStack {
   /// dim and num_heads of `shape`, three layers, weights N(0, 0.3^2) from a fixed seed.
   AttentionStack(const ChosenOptions& options, nn::AttentionShape shape);
+  /// Of a variant that may be of a test's own table, with more options.
+  AttentionStack(const AttentionVariant& variant,
+                 nn::AttentionShape shape,
+                 const std::vector<std::string>& more = {});
 
   at::Tensor forward(at::Tensor x, nn::Pass& pass) const;
   at::Tensor forward(const at::Tensor& x) const;
@@ -24,6 +31,10 @@ struct AttentionStack {
 
   bool is_causal;
   std::vector<std::shared_ptr<nn::Attention>> layers;
+
+ private:
+  using Make = std::function<std::shared_ptr<nn::Attention>(const nn::AttentionShape&)>;
+  AttentionStack(const Make& make, nn::AttentionShape shape);
 };
 
 /// Numbers of order 1 without structure, the same at every call.

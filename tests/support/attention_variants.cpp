@@ -1,18 +1,34 @@
 // SPDX-License-Identifier: MIT
 #include "tests/support/attention_variants.h"
 
+#include <stdexcept>
+
 #include "elliptical/base/config.h"
-#include "elliptical/nn/attention/attention.h"
+#include "elliptical/base/name_table.h"
 #include "elliptical/ops/metric_estimators.h"
 
 namespace elliptical::support {
 
 ChosenOptions AttentionVariant::options(const std::vector<std::string>& more) const {
-  ChosenOptions chosen(nn::attention_choices(), attention);
+  ChosenOptions chosen(choices(), attention);
   std::vector<std::string> all = assignments;
   all.insert(all.end(), more.begin(), more.end());
   apply_overrides(all, fields_of(chosen));
   return chosen;
+}
+
+const nn::AttentionEntry& AttentionVariant::entry() const {
+  return require_entry<std::logic_error>(table(), attention, "attention");
+}
+
+nn::AttentionAbilities AttentionVariant::can() const {
+  nn::AttentionAbilities can = entry().can;
+  if (looks_ahead) {
+    can.causal = false;
+    can.looks_ahead = true;
+  }
+  can.streams = can.streams && can.causal && keeps_streams;
+  return can;
 }
 
 namespace {
@@ -23,7 +39,7 @@ std::vector<AttentionVariant> estimator_variants() {
   std::vector<AttentionVariant> variants;
   for (const ops::MetricEstimator estimator : ops::metric_estimators()) {
     AttentionVariant variant{
-        .name = estimator->name, .attention = "elliptical", .streams = estimator->streams()};
+        .name = estimator->name, .attention = "elliptical", .keeps_streams = estimator->streams()};
     std::string chosen = "metric.estimator=";  // by +=: gcc 12 warns wrongly of a sum in a list
     chosen += estimator->name;
     variant.assignments.push_back(chosen);
@@ -54,22 +70,19 @@ std::vector<AttentionVariant> attention_variants() {
       {.name = "kde", .attention = "kde"},
       {.name = "kde_wide", .attention = "kde", .assignments = {"kernel_scale=0.25"}},
       {.name = "kde_elliptical", .attention = "kde", .assignments = {"distance=elliptical"}},
-      {.name = "rkde_huber", .attention = "rkde", .streams = false, .sums_to_one = false},
+      {.name = "rkde_huber", .attention = "rkde", .sums_to_one = false},
       {.name = "rkde_hampel",
        .attention = "rkde",
        .assignments = {"loss=hampel", "threshold=0.3", "num_iterations=2"},
-       .streams = false,
        .sums_to_one = false},
       {.name = "rkde_elliptical",
        .attention = "rkde",
        .assignments = {"distance=elliptical"},
-       .streams = false,
        .sums_to_one = false},
       {.name = "rkde_sequence",
        .attention = "rkde",
        .assignments = {"scope=sequence", "lookahead=true"},
-       .streams = false,
-       .leaks = true,
+       .looks_ahead = true,
        .sums_to_one = false},
       {.name = "rvt", .attention = "rvt", .assignments = {"window=64"}},
       {.name = "rvt_raw_elliptical",
@@ -78,29 +91,22 @@ std::vector<AttentionVariant> attention_variants() {
       {.name = "spkde",
        .attention = "spkde",
        .assignments = {"lookahead=true", "outliers=0.3"},
-       .streams = false,
-       .leaks = true,
        .exact_gradient = {"outliers=0"},
        .sums_to_one = false},
       {.name = "spkde_elliptical",
        .attention = "spkde",
        .assignments = {"lookahead=true", "distance=elliptical"},
-       .streams = false,
-       .leaks = true,
        .exact_gradient = {"outliers=0"},
        .sums_to_one = false},
       {.name = "spkde_per_head",
        .attention = "spkde",
        .assignments = {"lookahead=true", "weights=per-head"},
-       .streams = false,
-       .leaks = true,
        .exact_gradient = {"outliers=0"},
        .sums_to_one = false},
       {.name = "released_lm",
        .attention = "elliptical",
        .assignments = {"preset=released-lm", "metric_lookahead=true"},
-       .streams = false,
-       .leaks = true},
+       .looks_ahead = true},
       {.name = "fourier", .attention = "fourier", .damped = true},
       {.name = "fourier_vector",
        .attention = "fourier",
@@ -109,7 +115,11 @@ std::vector<AttentionVariant> attention_variants() {
        .attention = "fourier",
        .assignments = {"distance=elliptical", "metric.estimator=temperature", "metric.value=0.6"},
        .damped = true},
-      {.name = "mgk", .attention = "mgk", .assignments = {"window=64"}, .damped = true},
+      {.name = "mgk",
+       .attention = "mgk",
+       .assignments = {"window=64"},
+       .damped = true,
+       .own_parameters = {"second_keys.weight"}},
       {.name = "mgk_shifted",
        .attention = "mgk",
        .assignments = {"window=64", "keys=shifted", "bandwidths=[0.5,0.5]", "epsilon=0"}},
@@ -117,54 +127,52 @@ std::vector<AttentionVariant> attention_variants() {
       {.name = "mgk_elliptical",
        .attention = "mgk",
        .assignments = {"window=64", "distance=elliptical"},
-       .damped = true},
+       .damped = true,
+       .own_parameters = {"second_keys.weight"}},
       {.name = "mgk_elliptical_one_row",
        .attention = "mgk",
        .assignments = {"window=64", "distance=elliptical", "metric.estimator=temperature",
                        "metric.value=0.6"},
-       .damped = true},
-      {.name = "mom", .attention = "mom", .assignments = {"num_blocks=2"}, .streams = false},
-      {.name = "mom_five", .attention = "mom", .streams = false},
+       .damped = true,
+       .own_parameters = {"second_keys.weight"}},
+      {.name = "mom", .attention = "mom", .assignments = {"num_blocks=2"}},
+      {.name = "mom_five", .attention = "mom"},
       {.name = "mom_overlapping",
        .attention = "mom",
-       .assignments = {"num_blocks=3", "blocks=overlapping", "left_out=0.3"},
-       .streams = false},
+       .assignments = {"num_blocks=3", "blocks=overlapping", "left_out=0.3"}},
       {.name = "mom_global",
        .attention = "mom",
        .assignments = {"num_blocks=2", "selection=global", "lookahead=true"},
-       .streams = false,
-       .leaks = true,
+       .looks_ahead = true,
        .leaks_rarely = true},
       {.name = "mom_elliptical",
        .attention = "mom",
-       .assignments = {"num_blocks=2", "distance=elliptical"},
-       .streams = false},
-      {.name = "performer",
-       .attention = "performer",
-       .drops = false,
-       .exact_gradient = {"epsilon=0"}},
+       .assignments = {"num_blocks=2", "distance=elliptical"}},
+      {.name = "performer", .attention = "performer", .exact_gradient = {"epsilon=0"}},
       {.name = "performer_gaussian",
        .attention = "performer",
-       .assignments = {"projection=gaussian", "hyperbolic=false", "num_features=5", "epsilon=0"},
-       .drops = false},
+       .assignments = {"projection=gaussian", "hyperbolic=false", "num_features=5", "epsilon=0"}},
       {.name = "performer_released_lm",
        .attention = "performer",
        .assignments = {"preset=released-lm"},
-       .damped = true,
-       .drops = false},
+       .damped = true},
       {.name = "performer_released_lra",
        .attention = "performer",
        .assignments = {"preset=released-lra"},
-       .drops = false,
        .exact_gradient = {"epsilon=0"}},
       {.name = "performer_elliptical",
        .attention = "performer",
        .assignments = {"distance=elliptical", "metric.estimator=temperature", "metric.value=0.6"},
-       .drops = false,
        .exact_gradient = {"epsilon=0"}},
   };
   const std::vector<AttentionVariant> of_estimators = estimator_variants();
   variants.insert(variants.end(), of_estimators.begin(), of_estimators.end());
+  return variants;
+}
+
+std::vector<AttentionVariant> causal_attention_variants() {
+  std::vector<AttentionVariant> variants = attention_variants();
+  std::erase_if(variants, [](const auto& variant) { return !variant.can().may_be_causal(); });
   return variants;
 }
 

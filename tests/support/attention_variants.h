@@ -5,10 +5,12 @@
 #pragma once
 
 #include <ostream>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "elliptical/base/options.h"
+#include "elliptical/nn/attention/attention.h"
 
 namespace elliptical::support {
 
@@ -16,15 +18,24 @@ struct AttentionVariant {
   std::string name;       ///< of the test case
   std::string attention;  ///< entry of the table
   std::vector<std::string> assignments;
-  bool streams = true;        ///< in a causal model
-  bool leaks = false;         ///< a causal model sees the future through it
+  // What the options take away of what the table says.
+  bool looks_ahead = false;   ///< a causal model sees the future through them
+  bool keeps_streams = true;  ///< the variant still streams with them
+  // How closely it can be tested.
   bool leaks_rarely = false;  ///< only where the future changes a choice
   bool damped = false;        ///< rows of the attention map sum to less than 1
-  bool drops = true;          ///< has probabilities that dropout can drop
   /// What makes gradients those of the function, where by default some of it counts as constant.
   std::vector<std::string> exact_gradient = {};
   bool sums_to_one = true;  ///< a query's weights of values do
+  /// Parameters beside those of qkv, proj and mixer.
+  std::set<std::string> own_parameters = {};
+  /// Where `attention` stands: the table, or one of a test.
+  const std::vector<nn::AttentionEntry>& (*table)() = nn::attention_table;
+  const std::vector<OptionsEntry>& (*choices)() = nn::attention_choices;
 
+  const nn::AttentionEntry& entry() const;
+  /// With these options.
+  nn::AttentionAbilities can() const;
   ChosenOptions options(const std::vector<std::string>& more = {}) const;
 };
 
@@ -33,6 +44,8 @@ inline std::ostream& operator<<(std::ostream& stream, const AttentionVariant& va
 }
 
 std::vector<AttentionVariant> attention_variants();
+/// Those of them that may stand in a causal model.
+std::vector<AttentionVariant> causal_attention_variants();
 
 /// Name of a parameterized case.
 struct VariantName {

@@ -7,6 +7,7 @@
 #include "elliptical/tasks/lm_evaluation.h"
 #include "tests/support/attention_variants.h"
 #include "tests/support/one_thread.h"
+#include "tests/support/passes.h"
 
 namespace elliptical::support {
 
@@ -32,7 +33,7 @@ inline tasks::Scores evaluate(tasks::Task& task,
   const OneThread one_thread;
   const auto set = task.eval_set(options);
   tasks::Scores scores;
-  for (int64_t i = 0; i < set->size(); ++i) task.score(set->get(i), scores, dump);
+  for (int64_t i = 0; i < set->size(); ++i) score(task, *set, i, scores, dump);
   return scores;
 }
 

@@ -48,7 +48,7 @@ TEST(ClassifyImageTask, LossIsCrossEntropyWithSharesOfClasses) {
   const Batch batch = task.train_batch(0);
   const double loss = support::loss_of(task, batch, 5).item<double>();
   task.model().eval();
-  const at::Tensor logits = support::logits_of(task, task.normalize(batch.input)).to(at::kDouble);
+  const at::Tensor logits = support::logits_of(task, batch.input, false).to(at::kDouble);
   double expected = 0;
   for (int64_t b = 0; b < 4; ++b) {
     double sum = 0;
@@ -105,14 +105,11 @@ TEST_F(TeacherTest, SecondHeadLearnsWhatTheTeacherSays) {
     ClassifyImageTask student(options_, 1);
     const Batch batch = student.train_batch(0);
     const at::Tensor loss = support::loss_of(student, batch, 1);
-    const at::Tensor said =
-        support::logits_of(teacher, teacher.normalize(batch.input)).to(at::kDouble);
+    const at::Tensor said = support::logits_of(teacher, batch.input, false).to(at::kDouble);
     // What the head says, by training mode: evaluation would give the mean of both heads.
-    nn::Pass pass;
-    pass.training = true;
-    auto& model = dynamic_cast<models::ImageModel&>(student.model());
-    const at::Tensor head =
-        model.heads(student.normalize(batch.input), pass).distilled.to(at::kDouble);
+    auto pass = nn::Pass::of_training(RandomKey(0));
+    student.forward(batch, pass);
+    const at::Tensor head = pass.outputs.at(models::kSecondHead).to(at::kDouble);
     double expected = 0;
     for (int64_t b = 0; b < 4; ++b) {
       const double tau = kind == TeacherKind::kSoft ? 2.0 : 1.0;
@@ -128,6 +125,29 @@ TEST_F(TeacherTest, SecondHeadLearnsWhatTheTeacherSays) {
     loss.backward();
     EXPECT_TRUE(student.model().named_parameters()["head_dist.weight"].grad().defined());
   }
+}
+
+TEST_F(TeacherTest, TermsOfBothHeadsAreSeenApart) {
+  for (const TeacherKind kind : {TeacherKind::kNone, TeacherKind::kHard}) {
+    options_.teacher.kind = kind;
+    options_.teacher.share = 0.25;
+    ClassifyImageTask student(options_, 1);
+    const Batch batch = student.train_batch(0);
+    auto pass = nn::Pass::of_training(RandomKey(1));
+    const Loss loss = student.loss(batch, pass);
+    ASSERT_EQ(loss.parts.size(), 2);
+    EXPECT_TRUE(at::equal(loss.parts.at("first_head") + loss.parts.at("second_head"), loss.total));
+    // That of the first head is its share of what it would be alone.
+    options_.teacher.share = 0.0;
+    ClassifyImageTask alone(options_, 1);
+    EXPECT_NEAR(loss.parts.at("first_head").item<double>(),
+                0.75 * support::loss_of(alone, batch, 1).item<double>(), 1e-6);
+  }
+  small_vit(options_).distilled = false;
+  options_.teacher.kind = TeacherKind::kNone;
+  ClassifyImageTask plain(options_, 1);
+  auto pass = nn::Pass::of_training(RandomKey(1));
+  EXPECT_TRUE(plain.loss(plain.train_batch(0), pass).parts.empty());
 }
 
 TEST_F(TeacherTest, RefusesTeachersThatDoNotFit) {
@@ -156,11 +176,10 @@ TEST_F(TeacherTest, OfAnotherSizeSeesResizedPictures) {
   ASSERT_EQ(batch.input.size(2), 16);
   const at::Tensor seen =
       at::upsample_bicubic2d(batch.input, {32, 32}, /*align_corners=*/false).clamp(0, 1);
-  const at::Tensor said = support::logits_of(teacher, teacher.normalize(seen)).argmax(1);
-  nn::Pass pass;
-  pass.training = true;
-  auto& model = dynamic_cast<models::ImageModel&>(student.model());
-  const at::Tensor head = model.heads(student.normalize(batch.input), pass).distilled;
+  const at::Tensor said = support::logits_of(teacher, seen, false).argmax(1);
+  auto pass = nn::Pass::of_training(RandomKey(0));
+  student.forward(batch, pass);
+  const at::Tensor head = pass.outputs.at(models::kSecondHead);
   EXPECT_NEAR(support::loss_of(student, batch, 1).item<double>(),
               torch::cross_entropy_loss(head, said).item<double>(), 1e-5);
 }

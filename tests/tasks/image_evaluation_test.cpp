@@ -14,6 +14,7 @@
 #include "elliptical/data/corrupt/mce.h"
 #include "elliptical/data/image/codec.h"
 #include "tests/support/error_message.h"
+#include "tests/support/passes.h"
 #include "tests/support/small_pictures_task.h"
 #include "tests/support/temporary_folder.h"
 
@@ -52,7 +53,7 @@ Measured measure(const std::vector<std::string>& changes) {
   const auto set = task.eval_set(options);
   Measured result;
   Scores scores;
-  for (int64_t i = 0; i < set->size(); ++i) task.score(set->get(i), scores, &result.dump);
+  for (int64_t i = 0; i < set->size(); ++i) support::score(task, *set, i, scores, &result.dump);
   result.records = task.metrics(scores);
   result.labels = set->labels();
   return result;
@@ -347,13 +348,13 @@ class DamagedFiles : public ClassFolders {
 
 TEST_F(DamagedFiles, AreReadOnePassForEachFolder) {
   const auto set = open({"split=test", "batch_size=3", "max_pictures=4", "blocks=2"});
-  ASSERT_EQ(set->passes().size(), 95U);
+  ASSERT_EQ(set->readings().size(), 95U);
   EXPECT_EQ(set->size(), 95 * 2);
   EXPECT_EQ(set->description(), "pictures: 4 of 8 (" + data_.name +
                                     ", test), 1 of each of 4 classes; 95 kinds of damage");
   for (const int64_t pass : {0, 7, 94}) {
     const Batch batch = set->get(2 * pass);
-    const int level = set->passes()[static_cast<size_t>(pass)].severity;
+    const int level = set->readings()[static_cast<size_t>(pass)].severity;
     for (int64_t i = 0; i < 3; ++i) {
       const auto grey = static_cast<double>(40 * level + batch.target[i].item<int64_t>());
       EXPECT_NEAR(batch.input[i].mean().item<double>(), grey / 255, 1e-6) << "not damaged again";
@@ -370,9 +371,9 @@ TEST_F(DamagedFiles, AreReadOnePassForEachFolder) {
 
 TEST_F(DamagedFiles, SomeOfThemAreChosenByName) {
   const auto set = open({"split=test", "corrupt=fog,snow", "severity=3"});
-  ASSERT_EQ(set->passes().size(), 2U);
-  EXPECT_EQ(std::string(set->passes()[0].corruption->name), "fog") << "as asked for";
-  EXPECT_EQ(set->passes()[0].severity, 3);
+  ASSERT_EQ(set->readings().size(), 2U);
+  EXPECT_EQ(std::string(set->readings()[0].corruption->name), "fog") << "as asked for";
+  EXPECT_EQ(set->readings()[0].severity, 3);
   EXPECT_EQ(set->labels().at("corruption"), LabelValue(std::string("fog,snow")));
   remove("fog/3");
   EXPECT_EQ(error_message<DataError>([&] { open({"split=test", "corrupt=fog", "severity=3"}); }),

@@ -48,14 +48,19 @@ class Attention : public torch::nn::Module {
   virtual std::map<std::string, LabelValue> labels() const { return {}; }
 };
 
-/// What a variant can do with its default options; the conformance tests hold it to each of them.
+/// What a variant can do with its default options. The conformance tests ask of it what it says here
+/// and hold it to the rest: what it can not do it refuses.
 struct AttentionAbilities {
   bool causal = true;        ///< in a causal model no token sees a later one
   bool looks_ahead = false;  ///< not causal, and may stand in a causal model where options allow it
-  bool padding = true;       ///< understands key_lengths
+  bool padding = true;       ///< understands key_lengths; refuses them with c10::ValueError if not
   bool fixed_length = false;  ///< has parameters for so many tokens, and refuses more
   bool has_map = true;        ///< leaves a map of attention in a trace
   bool streams = true;        ///< in a causal model: token by token with the same result
+  bool drops = true;          ///< has probabilities that dropout can drop; ConfigError if not
+  bool linear_memory = true;  ///< of N tokens it keeps O(N) numbers, none for each pair of them
+
+  bool may_be_causal() const { return causal || looks_ahead; }
 };
 
 /// One line of the table of variants.
@@ -72,7 +77,11 @@ const std::vector<AttentionEntry>& attention_table();
 /// The same as choices for ChosenOptions.
 const std::vector<OptionsEntry>& attention_choices();
 
-/// Builds the chosen variant. Throws ConfigError when the options and the shape do not go together.
+/// Builds the chosen variant, or that of an entry. Throws ConfigError when the options and the shape
+/// do not go together.
 std::shared_ptr<Attention> make_attention(const ChosenOptions& chosen, const AttentionShape& shape);
+std::shared_ptr<Attention> make_attention(const AttentionEntry& entry,
+                                          const Options& options,
+                                          const AttentionShape& shape);
 
 }  // namespace elliptical::nn

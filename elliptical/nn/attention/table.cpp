@@ -16,8 +16,6 @@
 #include "elliptical/nn/attention/spkde.h"
 
 namespace elliptical::nn {
-namespace {}  // namespace
-
 const std::vector<AttentionEntry>& attention_table() {
   static const std::vector<AttentionEntry> table{
       {.name = "elliptical",
@@ -42,12 +40,12 @@ const std::vector<AttentionEntry>& attention_table() {
        .make = make_mgk},
       {.name = "mom",
        .description = "kernel density attention to the median of random blocks of keys",
-       .can = {.streams = false},
+       .can = {.streams = false, .linear_memory = false},
        .make_options = make_options<MomOptions>,
        .make = make_mom},
       {.name = "performer",
        .description = "softmax attention by random features, linear in the number of tokens",
-       .can = {},
+       .can = {.drops = false},
        .make_options = make_options<PerformerOptions>,
        .make = make_performer},
       {.name = "rkde",
@@ -57,7 +55,7 @@ const std::vector<AttentionEntry>& attention_table() {
        .make = make_rkde},
       {.name = "rvt",
        .description = "softmax attention with a learned gate for each pair of positions",
-       .can = {.fixed_length = true},
+       .can = {.fixed_length = true, .linear_memory = false},
        .make_options = make_options<RvtAttentionOptions>,
        .make = make_rvt},
       {.name = "softmax",
@@ -67,7 +65,7 @@ const std::vector<AttentionEntry>& attention_table() {
        .make = make_softmax},
       {.name = "spkde",
        .description = "kernel density attention with weights of keys from a quadratic program",
-       .can = {.causal = false, .looks_ahead = true, .streams = false},
+       .can = {.causal = false, .looks_ahead = true, .streams = false, .linear_memory = false},
        .make_options = make_options<SpkdeOptions>,
        .make = make_spkde},
   };
@@ -83,11 +81,17 @@ std::shared_ptr<Attention> make_attention(const ChosenOptions& chosen,
                                           const AttentionShape& shape) {
   const AttentionEntry* entry = find_entry(attention_table(), chosen.name());
   TORCH_CHECK(entry != nullptr, "attention: no variant is called \"", chosen.name(), "\"");
-  if (shape.is_causal && !entry->can.causal && !entry->can.looks_ahead) {
-    throw ConfigError("attention: a causal model needs a causal variant, got \"" + chosen.name() +
-                      "\" (run: elliptical list attention)");
+  return make_attention(*entry, chosen.get<Options>(), shape);
+}
+
+std::shared_ptr<Attention> make_attention(const AttentionEntry& entry,
+                                          const Options& options,
+                                          const AttentionShape& shape) {
+  if (shape.is_causal && !entry.can.may_be_causal()) {
+    throw ConfigError("attention: a causal model needs a causal variant, got \"" +
+                      std::string(entry.name) + "\" (run: elliptical list attention)");
   }
-  return entry->make(chosen.get<Options>(), shape);
+  return entry.make(options, shape);
 }
 
 }  // namespace elliptical::nn

@@ -34,6 +34,18 @@ ChannelAttention::ChannelAttention(int64_t dim, int64_t num_heads, int64_t hidde
       norm_v_(register_module("norm_v", std::make_shared<Norm>(dim))),
       q_(register_module("q", std::make_shared<Linear>(dim, dim, true))) {}
 
+FeedForwardCost ChannelAttention::cost(const FeedForwardShape& shape) {
+  FeedForwardCost cost = mlp_cost(shape);
+  const auto C = static_cast<double>(shape.dim), F = static_cast<double>(shape.hidden_dim);
+  const double beside = C * C + 18 * F;  // q, two depthwise kernels
+  cost.num_weights += beside;
+  cost.products += beside;
+  // z, both sides of the activation and of the norm, what gamma scales, the sum; q, two softmaxes
+  // and what norm_v reads.
+  cost.kept = 6 * F + 4 * C;
+  return cost;
+}
+
 at::Tensor ChannelAttention::gates(const at::Tensor& x) const {
   const auto heads = [&](const at::Tensor& t) {  // (B, N, C) -> (B, H, N, c)
     return t.view({t.size(0), t.size(1), num_heads_, -1}).transpose(1, 2);

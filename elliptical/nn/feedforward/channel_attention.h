@@ -42,6 +42,7 @@ class ChannelAttention : public FeedForward {
 
   at::Tensor forward(const at::Tensor& x, Pass& pass) override;
   bool is_tokenwise() const override { return false; }
+  static FeedForwardCost cost(const FeedForwardShape& shape);
   /// sigmoid(a^T k), (B, H, c, 1).
   at::Tensor gates(const at::Tensor& x) const;
 

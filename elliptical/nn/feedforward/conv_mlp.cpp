@@ -22,6 +22,17 @@ ConvMlp::ConvMlp(int64_t dim, int64_t hidden_dim, int64_t side) : side_(side) {
   bn3_ = norm("bn3", dim);
 }
 
+FeedForwardCost ConvMlp::cost(const FeedForwardShape& shape) {
+  FeedForwardCost cost = mlp_cost(shape);
+  const double kernels = 9 * static_cast<double>(shape.hidden_dim);
+  cost.num_weights += kernels;
+  cost.products += kernels;
+  // Both sides of two norms and of two activations, of which inner ones are one number; what the
+  // last norm reads.
+  cost.kept = 6 * static_cast<double>(shape.hidden_dim) + static_cast<double>(shape.dim);
+  return cost;
+}
+
 at::Tensor ConvMlp::forward(const at::Tensor& x, Pass& pass) {
   const bool training = pass.training;
   const at::Tensor hidden = at::gelu(bn1_->on_tokens(fc1_->on_tokens(x), training));

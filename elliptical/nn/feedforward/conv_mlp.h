@@ -20,6 +20,7 @@ class ConvMlp : public FeedForward {
 
   at::Tensor forward(const at::Tensor& x, Pass& pass) override;
   bool is_tokenwise() const override { return false; }
+  static FeedForwardCost cost(const FeedForwardShape& shape);
 
  private:
   int64_t side_;

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
 // The contract of what stands in the second branch of a block: tokens (B, N, C) in, tokens out. It
-// mixes the channels of each token, and in some models neighbouring tokens too. Those of the table
-// can stand in any block; others are parts of one model (conv_mlp.h, channel_attention.h).
+// mixes the channels of each token, and in some models other tokens too. Those of the table can
+// stand in any block and are chosen by options; others are parts of one model (conv_mlp.h,
+// channel_attention.h). What a layer costs it says itself: nobody takes it for two linear maps.
 #pragma once
 
 #include <torch/nn/module.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "elliptical/base/options.h"
@@ -33,8 +36,16 @@ class FeedForward : public torch::nn::Module {
                                                         const Pass& /*pass*/) {
     return std::nullopt;
   }
-  /// Whether a token's result depends on that token alone.
+  /// Whether a token's result depends on that token alone. If not, blocks hand it all tokens.
   virtual bool is_tokenwise() const { return true; }
+  /// Whether tokens can be fed one by one with the same result; the reason if not, which begins with
+  /// the option that it is due to.
+  virtual std::optional<std::string> why_no_streaming() const {
+    if (is_tokenwise()) return std::nullopt;
+    return "name is of a layer that reads several tokens at once (train with another one)";
+  }
+  /// Whether the result for a sequence depends on the other sequences of its call.
+  virtual bool mixes_sequences() const { return false; }
 };
 
 /// What each of them is told about the model around it.
@@ -45,12 +56,37 @@ struct FeedForwardShape {
   int64_t layer = 0, num_layers = 1;
 };
 
+/// What a layer, or the layers of a stack together, cost, by arithmetic. All but the weights are
+/// numbers of one token.
+struct FeedForwardCost {
+  double num_weights = 0;  ///< of matrices and kernels
+  double products = 0;     ///< of a weight and a number, in a forward pass
+  double kept = 0;         ///< for the backward, beside what comes in
+  double widest = 0;       ///< at once inside it, without a backward; of a stack, of its widest
+};
+
+/// Of two linear maps with an activation between them.
+FeedForwardCost mlp_cost(const FeedForwardShape& shape);
+
+/// Of `num_layers` layers, each of which says what it costs.
+FeedForwardCost sum_of_layers(
+    FeedForwardShape shape,
+    const std::function<FeedForwardCost(const FeedForwardShape&)>& cost_of_layer);
+
+/// What a layer can do with its default options; the tests over the table hold it to that.
+struct FeedForwardAbilities {
+  bool tokenwise = true;  ///< see FeedForward::is_tokenwise
+  bool drops = true;      ///< heeds the dropout of its shape
+};
+
 /// One line of the table.
 struct FeedForwardEntry {
   const char* name;
   const char* description;  ///< one true sentence
+  FeedForwardAbilities can;
   std::unique_ptr<Options> (*make_options)();
   std::shared_ptr<FeedForward> (*make)(const Options& options, const FeedForwardShape& shape);
+  FeedForwardCost (*cost)(const Options& options, const FeedForwardShape& shape);
 };
 
 /// All of them, sorted by name, and the same as choices for ChosenOptions.
@@ -59,5 +95,7 @@ const std::vector<OptionsEntry>& feed_forward_choices();
 
 std::shared_ptr<FeedForward> make_feed_forward(const ChosenOptions& chosen,
                                                const FeedForwardShape& shape);
+/// Of all `shape.num_layers` layers of a stack.
+FeedForwardCost feed_forward_cost(const ChosenOptions& chosen, const FeedForwardShape& shape);
 
 }  // namespace elliptical::nn
