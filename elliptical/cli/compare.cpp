@@ -152,8 +152,10 @@ int compare(const CompareRequest& request) {
       throw UsageError("compare: --method needs recipes of language models, these are of " +
                        work.plan.front().options.task.name() + " (leave it out)");
     }
-    is_whole = run::carry_out(
-        {.work = work, .state_of = state_of, .program = kProgram, .hooks = printer.hooks()});
+    is_whole = run::carry_out({.work = work,
+                               .state_of = state_of,
+                               .program = kProgram,
+                               .hooks = printer.telling_hooks()});
     options.method = work.method;
     if (!work.damage.empty()) {
       options.strength = work.strength;

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cmath>
 #include <map>
+#include <set>
 #include <thread>
 
 #include "elliptical/base/config.h"
@@ -184,6 +185,7 @@ class Runner {
   std::vector<RunState> states_;
   std::vector<size_t> waiting_;
   std::map<size_t, Clock::time_point> running_;
+  std::set<std::string> data_told_;
   Jobs jobs_;
   std::vector<double> sliding_steps_;  ///< of one evaluation of each run
   size_t num_todo_ = 0, num_done_ = 0, num_evaluations_ = 0;
@@ -281,6 +283,8 @@ void Runner::fail(size_t i, const std::string& why) {
 void Runner::take(const JobEvent& event) {
   const size_t i = event.job;
   if (!event.notice.empty()) comparison_.hooks.say(plan_[i].title() + ": " + event.notice);
+  // All runs read the same data: once is enough.
+  if (data_told_.insert(event.data).second) comparison_.hooks.describe(event.data);
   if (event.progress) {
     const double part = static_cast<double>(event.progress->done) /
                         static_cast<double>(std::max<int64_t>(event.progress->total, 1));

@@ -25,6 +25,7 @@ struct JobEvent {
   size_t job = 0;
   std::optional<Progress> progress;
   std::string notice;         ///< a line for people; may be empty
+  std::string data;           ///< what it reads, a line for people; may be empty
   std::optional<int> status;  ///< as the program's; 0: done. The last event of a job
   std::string error;          ///< with a status other than 0
 };

@@ -34,6 +34,14 @@ def test_compares_and_reports(first):
         assert "like the others" not in page  # runs of one task each
 
 
+def test_data_are_described_once(first):
+    folder, command, result = first
+    described = [line for line in result.stderr.splitlines() if line.startswith(("text: ", "pictures: "))]
+    assert described[0].startswith("text: small-language: made up; tokens: train ")
+    assert len(set(described)) == len(described) and all(line.startswith("pictures: ") for line in described[1:])
+    assert any(line.startswith("pictures: 8 of ") for line in described), described
+
+
 def test_attacks_classifiers(first):
     folder, command, result = first
     assert re.search(r"Attacked: 8 of \d+ pictures, of 10 classes alike\.", result.stdout)

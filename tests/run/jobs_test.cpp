@@ -26,6 +26,9 @@ TEST(Jobs, ReportWhatTheyDo) {
   Jobs jobs;
   jobs.start(7, [](const LoopHooks& hooks) {
     hooks.say("line with\na break and \"quotes\"");
+    hooks.describe(
+        "text: b\xC3\xBC"
+        "cher");
     hooks.show({.phase = "train",
                 .done = 3,
                 .total = 3,
@@ -34,14 +37,18 @@ TEST(Jobs, ReportWhatTheyDo) {
                 .seconds_left = 4});
   });
   const std::vector<JobEvent> events = drain(jobs);
-  ASSERT_EQ(events.size(), 3);
+  ASSERT_EQ(events.size(), 4);
   EXPECT_EQ(events[0].job, 7);
   EXPECT_EQ(events[0].notice, "line with\na break and \"quotes\"");
-  ASSERT_TRUE(events[1].progress);
-  EXPECT_EQ(events[1].progress->done, 3);
-  EXPECT_EQ(events[1].progress->loss, 2.5);
-  EXPECT_EQ(events[1].progress->seconds_left, 4);
-  EXPECT_EQ(events[2].status, 0);
+  EXPECT_EQ(events[1].data,
+            "text: b\xC3\xBC"
+            "cher");
+  EXPECT_EQ(events[1].notice, "");
+  ASSERT_TRUE(events[2].progress);
+  EXPECT_EQ(events[2].progress->done, 3);
+  EXPECT_EQ(events[2].progress->loss, 2.5);
+  EXPECT_EQ(events[2].progress->seconds_left, 4);
+  EXPECT_EQ(events[3].status, 0);
 }
 
 TEST(Jobs, ErrorsKeepTextAndStatus) {
