@@ -32,6 +32,10 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
+void add_once(const std::string& line, std::vector<std::string>& lines) {
+  if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(line);
+}
+
 std::string join(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;

@@ -21,6 +21,9 @@ std::string unknown_name(std::string_view name, const std::vector<std::string>& 
 /// The parts between commas, empty ones too: of "a,,b" three, of "" one.
 std::vector<std::string> split(const std::string& text, char separator = ',');
 
+/// Adds a line unless it is there.
+void add_once(const std::string& line, std::vector<std::string>& lines);
+
 /// "a, b, c"
 std::string join(const std::vector<std::string>& names);
 

@@ -170,6 +170,7 @@ void print_for_people(std::ostream& stream, const Comparison& comparison) {
     print_text(stream, column_table(comparison, c));
   }
   print_lines(stream, "In words", report::in_words(comparison));
+  print_lines(stream, "Worth knowing", comparison.remarks);
   print_lines(stream, "Not as it should be", comparison.problems);
 }
 
@@ -238,6 +239,7 @@ Json to_json(const Comparison& comparison) {
     json["methods"].push_back(std::move(method));
   }
   json["words"] = report::in_words(comparison);
+  json["remarks"] = comparison.remarks;
   json["problems"] = comparison.problems;
   return json;
 }

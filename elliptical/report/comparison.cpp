@@ -49,6 +49,7 @@ class Comparer {
     result_.columns = std::move(choice.columns);
     result_.has_non_finite = choice.has_non_finite;
     result_.problems.insert(result_.problems.end(), choice.problems.begin(), choice.problems.end());
+    result_.remarks = std::move(choice.remarks);
     make_methods();
     for (MethodRow& row : result_.rows) fill_row(row);
     for (size_t c = 0; c < result_.columns.size(); ++c) {

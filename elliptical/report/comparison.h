@@ -100,6 +100,7 @@ struct Comparison {
   std::string matched;                ///< name of the matched constant, empty when there is none
   std::vector<MethodRow> rows;        ///< reference first, then methods, then controls
   std::vector<std::string> problems;  ///< what could not be compared, and what to do about it
+  std::vector<std::string> remarks;   ///< what is worth knowing beside: it takes nothing away
   bool is_smoke = false;              ///< some of the runs are shrunk ones of --smoke
   bool has_non_finite = false;        ///< some number could not be compared for not being finite
 

@@ -151,10 +151,12 @@ std::vector<measure::Circumstances> Chooser::choose_attacks(
     const std::set<std::string>& of_attack = names.at(c);
     if (of_attack.size() > 1) return false;
     if (has_others) {
+      measure::CommandTarget others = command_target(*runs_.front().run);
+      others.folder = "RUN";
       result_.problems.push_back(
           "attacks: only " + *of_attack.begin() + " is attacked by " + attack_words(c).name +
           " (left out; for the others: " +
-          measure::measuring_command(c, *runs_.front().run->measures, "RUN") + ")");
+          measure::measuring_command(c, *runs_.front().run->measures, others) + ")");
     }
     return true;
   });
@@ -200,13 +202,17 @@ void Chooser::add_columns(const measure::Circumstances& circumstances) {
                     " data";
       result_.problems.push_back(
           folder + ": is not " + what + " as the others are (" +
-          measure::measuring_command(circumstances, *run.run->measures, folder) + ")");
+          measure::measuring_command(circumstances, *run.run->measures, command_target(*run.run)) +
+          ")");
       continue;
     }
     for (const auto& [place, measurement] : found->second) {
       const measure::ComparedNumber& number = run.run->measures->numbers[place];
       for (const std::string& doubt : measurement.doubts) {
         result_.problems.push_back(measure::doubt_text(folder, circumstances.attack, doubt));
+      }
+      for (const std::string& remark : measurement.remarks) {
+        add_once(measure::remark_text(circumstances.attack, remark), result_.remarks);
       }
       if (is_usable(*number.measure, measurement.value)) {
         auto& column = columns[place];

@@ -28,6 +28,7 @@ struct ColumnChoice {
   const measure::Perturbation* perturbation = nullptr;  ///< of damaged data
   std::vector<Column> columns;
   std::vector<std::string> problems;  ///< runs that lack a column, with the command that helps
+  std::vector<std::string> remarks;   ///< what attacks noticed that takes nothing from a number
   bool has_non_finite = false;
 };
 

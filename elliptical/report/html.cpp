@@ -76,6 +76,7 @@ std::string make_report(const RunCollection& collection,
                         const ReportOptions& options) {
   std::vector<std::string> problems = collection.problems;
   problems.insert(problems.end(), comparison.problems.begin(), comparison.problems.end());
+  problems.insert(problems.end(), comparison.remarks.begin(), comparison.remarks.end());
   const std::vector<RunData>& runs = collection.runs;
   const std::vector<std::string> methods = drawn_methods(comparison, runs);
   if (methods.size() == kMaxMethods && comparison.rows.size() > kMaxMethods) {

@@ -144,6 +144,15 @@ RunCollection read_runs(const std::vector<fs::path>& folders, const measure::Mea
   return collection;
 }
 
+measure::CommandTarget command_target(const RunData& run) {
+  measure::CommandTarget target{.folder = run.folder.string()};
+  try {
+    target.trained = recipe_values(run.config, measure::RunPaths{run.folder}.config());
+  } catch (const ConfigError&) {  // such a run is not in a collection
+  }
+  return target;
+}
+
 bool is_smoke(const RunData& run) {
   const auto says_so = [](const Record& record) {
     return measure::flag_label(record, "smoke").value_or(false);

@@ -219,7 +219,7 @@ class AttackLoop {
     }
     const Labels labels = set.labels();  // a part is not a beginning of all
     if (const auto subset = labels.find("subset"); subset != labels.end()) {
-      common += "\nsubset = " + std::get<std::string>(subset->second);
+      common += "\nsubset = " + measure::label_text(subset->second);
     }
     for (const auto& data : {request_.task.data_fingerprint(), set.fingerprint()}) {
       for (const auto& [name, checksum] : data) common += "\n" + name + " " + checksum;
@@ -312,8 +312,7 @@ std::vector<Record> evaluate_attacks(const AttackRequest& request) {
   if (request.task.classifier() == nullptr) {
     const Labels labels = request.task.labels();
     const auto task = labels.find("task");
-    const std::string name =
-        task != labels.end() ? std::get<std::string>(task->second) : std::string("another");
+    const std::string name = task != labels.end() ? measure::label_text(task->second) : "another";
     throw UsageError("attack: needs a run whose task classifies pictures, this one's is " + name +
                      " (a text is damaged by: elliptical eval RUN --swap 0.025)");
   }

@@ -112,6 +112,23 @@ def test_more_pictures_than_there_are_are_all(tmp_path):
         assert (json.loads(again.stdout), again.stderr) == (table, "2 of 2 runs are there already\n")
 
 
+def test_a2_remarks_of_attacks_are_shown(whole, tmp_path):
+    folder, result = whole
+    copy = tmp_path / "runs"
+    subprocess.run(["cp", "-a", folder, copy], check=True)
+    for run in copy.iterdir():
+        lines = read_lines(run, "records.jsonl")
+        for record in lines:
+            if record["metric"] == "robust_accuracy":
+                record["flag_few_classes"] = True
+        (run / "records.jsonl").write_text("".join(json.dumps(record) + "\n" for record in lines))
+    remark = "pgd, eps 4/255: there are fewer classes than apgd-t has targets, it led to each of them: flag_few_classes (nothing is lost)"
+    text = check([PROGRAM, "compare", "--run", copy]).stdout
+    assert f"\nWorth knowing\n  {remark}\n" in text and text.count(remark) == 1
+    table = json.loads(check([PROGRAM, "compare", "--run", copy, "--format", "json"]).stdout)
+    assert table["remarks"] == [remark] and json.loads(result.stdout)["remarks"] == []
+
+
 def test_what_a_run_lacks_is_told_with_a_command_that_helps(whole, tmp_path):
     folder, result = whole
     copy = tmp_path / "runs"

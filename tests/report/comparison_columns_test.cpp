@@ -3,6 +3,7 @@
 // What is compared with what: attacks, corruption errors, damage in several circumstances.
 #include <gtest/gtest.h>
 
+#include "elliptical/measure/labels.h"
 #include "elliptical/report/comparison.h"
 #include "tests/report/run_folders.h"
 #include "tests/support/lines.h"
@@ -184,6 +185,37 @@ TEST(ComparisonColumns, ARunThatLacksAnAttackIsNamedWithTheCommand) {
              "1/255 --metric-gradient detached --set pgd.steps=7 --set pgd.step_ratio=0.5 --split "
              "test --eval-set max_pictures=50 --eval-set blocks=50)"}));
   EXPECT_EQ(row_of(comparison, "other").cells[2]->to_reference->num_seeds, 1);
+}
+
+// What takes nothing from a number is no problem, and is told once for all runs.
+TEST(ComparisonColumns, A2WhatAnAttackRemarksIsToldBesideItsNumber) {
+  const Comparison comparison = compare_runs(two_methods([](RunData& run, double better) {
+    add_attack(run, "auto-attack", kPixel, 30 + better, {{"flag_few_classes", true}});
+  }));
+  EXPECT_EQ(comparison.problems, Lines());
+  EXPECT_EQ(comparison.remarks,
+            Lines({"auto-attack, eps 1/255: there are fewer classes than apgd-t has targets, it "
+                   "led to each of them: flag_few_classes (nothing is lost)"}));
+}
+
+TEST(ComparisonColumns, ARunThatIsReadOtherwiseIsToldHow) {
+  std::vector<RunData> runs;
+  for (const char* name : {"other", "softmax"}) {
+    runs.push_back(test::run_data({.name = name}));
+    for (Record& record : runs.back().records) {
+      record.labels["method"] = std::string("block");
+      record.labels["columns"] = int64_t{4};
+      record.labels["window"] = int64_t{32};
+    }
+  }
+  runs[1].config = "[task.model]\nwindow = 32\n";
+  runs[0].config = "[task.model]\nwindow = 64\n";
+  std::erase_if(runs[0].records, [](const Record& record) {
+    return measure::source_of(record) == measure::Source::kEvaluation;
+  });
+  EXPECT_TRUE(has_line(compare_runs(runs, {.split = "test"}).problems,
+                       {"(elliptical eval runs/other-seed-1 --split test --set columns=4 --set "
+                        "window=32 --set blocks=50)"}));
 }
 
 TEST(ComparisonColumns, A2WhatAnAttackDoubtsIsToldBesideItsNumber) {

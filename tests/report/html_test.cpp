@@ -171,7 +171,25 @@ TEST(Numbers, OfAttacksCarryTheAttack) {
   ASSERT_EQ(list.num_all, 3U) << "two accuracies and this one";
   EXPECT_EQ(list.rows[2]["command"],
             "elliptical attack runs/softmax-seed-1 --attack pgd --eps 2/255 --set pgd.steps=7 "
-            "--split test --eval-set max_pictures=50 --eval-set blocks=50 --step 100");
+            "--split test --eval-set max_pictures=50 --step 100");
+}
+
+// Also of attacks that no comparison has a column of, for which another method is needed.
+TEST(Report, A2TellsWhatAnAttackRemarks) {
+  std::vector<RunData> runs = {test::picture_run("softmax", 1, 70, 40)};
+  test::add_attack(runs[0], "auto-attack", 2.0 / 255, 30, {{"flag_few_classes", true}});
+  const std::string remark =
+      "<li>auto-attack, eps 2/255: there are fewer classes than apgd-t has targets, it led to each "
+      "of them: flag_few_classes (nothing is lost)</li>";
+  const auto count = [&](const std::string& page) {
+    size_t number = 0;
+    for (size_t at = page.find(remark); at != page.npos; at = page.find(remark, at + 1)) ++number;
+    return number;
+  };
+  EXPECT_EQ(count(report_of(runs)), 1U);
+  runs.push_back(test::picture_run("other", 1, 70, 40));
+  test::add_attack(runs[1], "auto-attack", 2.0 / 255, 30, {{"flag_few_classes", true}});
+  EXPECT_EQ(count(report_of(runs)), 1U) << "once, whatever the number of runs";
 }
 
 TEST(Report, ComparesUnderAttackAndSaysWhichWayIsBetter) {

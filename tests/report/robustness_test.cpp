@@ -80,6 +80,22 @@ TEST_F(Robustness, OfAttacksIsMeanAndRangeOverSeeds) {
   EXPECT_TRUE(problems_.empty());
 }
 
+TEST_F(Robustness, A2TellsWhatAttacksNoticed) {
+  Record doubted = attacked("robust_accuracy", 40, 2), remarked = attacked("robust_accuracy", 3, 2);
+  doubted.labels["flag_zero_gradients"] = true;
+  remarked.labels["flag_few_classes"] = true;
+  runs_[0].records = {doubted};
+  runs_[1].records = runs_[2].records = {remarked};
+  data();
+  EXPECT_EQ(problems_,
+            (std::vector<std::string>{
+                "a1: accuracy under pgd, eps 2/255 may be too high, some pictures have no "
+                "gradient: flag_zero_gradients (believe attacks without gradients more: --attack "
+                "square,spsa)",
+                "pgd, eps 2/255: there are fewer classes than apgd-t has targets, it led to each "
+                "of them: flag_few_classes (nothing is lost)"}));
+}
+
 TEST_F(Robustness, IsOfTheNewestRecordOfTheLastStep) {
   Record early = attacked("robust_accuracy", 1, 2), average = attacked("robust_accuracy", 2, 2);
   early.labels["step"] = int64_t{5};
