@@ -5,6 +5,7 @@
 
 #include "elliptical/base/errors.h"
 #include "elliptical/base/option_limits.h"
+#include "elliptical/measure/labels.h"
 #include "elliptical/nn/attention/metric_source.h"
 
 namespace elliptical::tasks {

@@ -20,8 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kMaxConfigBytes = 1 << 20;
-
 std::map<std::string, at::Tensor> read_packed(const fs::path& folder) {
   const data::PackedWeights packed = data::read_packed_weights(folder);
   std::map<std::string, at::Tensor> weights;
@@ -36,7 +34,8 @@ std::map<std::string, at::Tensor> read_packed(const fs::path& folder) {
 /// Whether a run is measured by the average of its weights: then that is what it is.
 bool is_measured_by_average(const measure::RunPaths& run) {
   if (!fs::exists(run.config())) return false;  // checkpoints alone
-  const auto options = recipe_values(read_file(run.config(), kMaxConfigBytes), run.config());
+  const auto options =
+      recipe_values(read_file(run.config(), measure::kMaxConfigBytes), run.config());
   const auto weights = options.find("train.eval_weights");
   return weights != options.end() && weights->second == "ema";
 }

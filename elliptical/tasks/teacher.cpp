@@ -18,8 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kMaxConfigBytes = 1 << 20;
-
 /// The part of a run's configuration that says what its model is and how pixels are normalized.
 struct RunModel {
   ImageDataOptions data;
@@ -33,7 +31,7 @@ struct RunModel {
 
 RunModel model_of_run(const fs::path& folder) {
   const fs::path config = measure::RunPaths{folder}.config();
-  const auto values = recipe_values(read_file(config, kMaxConfigBytes), config);
+  const auto values = recipe_values(read_file(config, measure::kMaxConfigBytes), config);
   const auto task = values.find("task.name");
   if (task == values.end() || task->second != "classify_image") {
     throw ConfigError("teacher: " + folder.string() +
