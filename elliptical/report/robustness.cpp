@@ -315,12 +315,19 @@ DataTable error_table(const std::vector<RunData>& runs,
 
 }  // namespace
 
-void add_robustness_data(const std::vector<RunData>& runs,
+void add_attack_data(const std::vector<RunData>& runs,
+                     const std::vector<std::string>& methods,
+                     const measure::TaskMeasures& measures,
+                     ChartData& data,
+                     std::vector<std::string>& problems) {
+  data.emplace("attacks", attack_table(runs, methods, measures, problems));
+}
+
+void add_corruption_data(const std::vector<RunData>& runs,
                          const std::vector<std::string>& methods,
                          const measure::TaskMeasures& measures,
                          ChartData& data,
                          std::vector<std::string>& problems) {
-  data.emplace("attacks", attack_table(runs, methods, measures, problems));
   add_corruption_tables(runs, methods, measures, data, problems);
   data.emplace("corruption_errors", error_table(runs, methods, measures, problems));
 }

@@ -38,7 +38,6 @@ class Jobs {
   Jobs& operator=(const Jobs&) = delete;
 
   void start(size_t job, const Work& work);
-  size_t num_running() const { return children_.size(); }
   /// What was reported; returns after `timeout` at the latest, or when a signal came.
   std::vector<JobEvent> wait(std::chrono::milliseconds timeout);
   /// Asks all children to save and stop.

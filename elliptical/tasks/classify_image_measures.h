@@ -118,8 +118,11 @@ inline constexpr measure::TaskMeasures kClassifyImageMeasures{
     .has_balanced_blocks = true,
     .loss_metric = "loss",
     .nats = nats_of_loss,
+    .loss_lead = "Loss in nats, per picture.",
     .robustness = {.undamaged = "clean_accuracy",
                    .attacked = "robust_accuracy",
+                   .attack_lead = "the largest change of a number of a picture; at 0 nothing is "
+                                  "changed.",
                    .by_damage = "corrupted_accuracy",
                    .errors = kCorruptionErrors,
                    .error_axis = "mean corruption error, AlexNet = 100"},

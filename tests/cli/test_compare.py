@@ -138,7 +138,7 @@ def test_by_a_sliding_window_beside_what_is_there(whole, tmp_path):
 def test_method_is_of_text(tmp_path):
     recipe = ROOT / "recipes" / "smoke" / "vit.toml"
     result = call([PROGRAM, "compare", recipe, "--run", tmp_path / "runs", "--method", "sliding", "--smoke"])
-    message = "compare: --method needs recipes of language models, these are of classify_image (leave it out)"
+    message = "compare: --method needs recipes of language_model, these are of classify_image (leave it out)"
     assert (result.returncode, result.stderr) == (2, f"elliptical: {message}\n")
 
 

@@ -178,7 +178,7 @@ def test_a_text_has_no_pictures(tmp_path, option, value):
     result = call([PROGRAM, "compare", runs.RECIPE, "--run", tmp_path / "runs", option, value])
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr == (
-        f"elliptical: compare: {option} needs recipes that classify pictures, these are of language_model "
+        f"elliptical: compare: {option} needs recipes of classify_image, these are of language_model "
         "(a text is damaged by: --swap 0.025)\n"
     )
     assert not (tmp_path / "runs").exists()

@@ -309,7 +309,7 @@ TEST(ComparisonColumns, FirstPicturesAreNotMixedWithBalancedOnes) {
     add_measurement(run, "accuracy", 60 + better, balanced(fog), 50);
     add_attack(run, "pgd", kPixel, 50 + better, balanced({}));
   });
-  const ComparisonOptions fifty{.corruption = "fog", .num_pictures = 50};
+  const ComparisonOptions fifty{.damages = {{"corruption", {.kind = "fog"}}}, .num_pictures = 50};
   Comparison comparison = compare_runs(runs, fifty);
   EXPECT_EQ(row_of(comparison, "softmax").cells[1]->values, (std::vector<double>{10, 10}));
   EXPECT_EQ(comparison.columns[1].num_classes, 0);
@@ -357,11 +357,11 @@ TEST(ComparisonColumns, DamageIsChosenAsAsked) {
   const auto value = [&](const ComparisonOptions& options) {
     return row_of(compare_runs(runs, options), "other").cells[1]->values[0];
   };
-  EXPECT_EQ(value({.corruption = "fog", .num_pictures = 50}), 11);
-  EXPECT_EQ(value({.corruption = "fog", .num_pictures = 0}), 42.3);
-  EXPECT_EQ(value({.corruption = "fog", .num_pictures = 200}), 42.3) << "there are 100";
-  EXPECT_EQ(value({.corruption = "snow"}), 12);
-  const Comparison few = compare_runs(runs, {.corruption = "fog", .num_pictures = 50});
+  EXPECT_EQ(value({.damages = {{"corruption", {.kind = "fog"}}}, .num_pictures = 50}), 11);
+  EXPECT_EQ(value({.damages = {{"corruption", {.kind = "fog"}}}, .num_pictures = 0}), 42.3);
+  EXPECT_EQ(value({.damages = {{"corruption", {.kind = "fog"}}}, .num_pictures = 200}), 42.3) << "there are 100";
+  EXPECT_EQ(value({.damages = {{"corruption", {.kind = "snow"}}}}), 12);
+  const Comparison few = compare_runs(runs, {.damages = {{"corruption", {.kind = "fog"}}}, .num_pictures = 50});
   EXPECT_EQ(few.columns[1].num_pictures, 50);
 }
 

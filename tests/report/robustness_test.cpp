@@ -50,7 +50,8 @@ class Robustness : public ::testing::Test {
 
   ChartData data() {
     ChartData result;
-    add_robustness_data(runs_, methods_, kMeasures, result, problems_);
+    add_attack_data(runs_, methods_, kMeasures, result, problems_);
+    add_corruption_data(runs_, methods_, kMeasures, result, problems_);
     return result;
   }
 
