@@ -17,7 +17,8 @@ using ParameterKind = measure::Parameter::Kind;
 std::vector<measure::Parameter> declared_parameters(const measure::TaskMeasures& measures) {
   std::vector<measure::Parameter> all;
   for (const measure::Perturbation& perturbation : measures.perturbations) {
-    for (const measure::Parameter& parameter : parameters_of(perturbation)) all.push_back(parameter);
+    for (const measure::Parameter& parameter : parameters_of(perturbation))
+      all.push_back(parameter);
   }
   return all;
 }
@@ -28,8 +29,8 @@ std::vector<measure::Parameter> all_parameters() {
   for (const measure::TaskMeasures* measures : tasks::measure_table()) {
     for (const measure::Parameter& declared : declared_parameters(*measures)) {
       const std::string_view flag = declared.flag;
-      const bool is_known = std::any_of(
-          all.begin(), all.end(), [&](const auto& known) { return flag == known.flag; });
+      const bool is_known = std::any_of(all.begin(), all.end(),
+                                        [&](const auto& known) { return flag == known.flag; });
       if (!is_known) all.push_back(declared);
     }
   }

@@ -85,10 +85,10 @@ struct DamageError {
 /// Records of how the main measure falls when data are attacked or damaged, for charts; empty:
 /// there are none.
 struct RobustnessRecords {
-  const char* undamaged = "";  ///< beside those of attacks: "clean_accuracy"
-  const char* attacked = "";   ///< "robust_accuracy"
+  const char* undamaged = "";    ///< beside those of attacks: "clean_accuracy"
+  const char* attacked = "";     ///< "robust_accuracy"
   const char* attack_lead = "";  ///< what eps is the limit of, a sentence for readers of charts
-  const char* by_damage = "";  ///< of one corruption and severity: "corrupted_accuracy"
+  const char* by_damage = "";    ///< of one corruption and severity: "corrupted_accuracy"
   std::span<const DamageError> errors = {};
   const char* error_axis = "";
 };

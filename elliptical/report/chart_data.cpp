@@ -132,8 +132,8 @@ void add_value_data(const Comparison& comparison,
                     low_bar(measure, *damaged), high_bar(measure, *damaged)});
     const size_t num_seeds = std::min(clean->values.size(), damaged->values.size());
     for (size_t s = 0; s < num_seeds && num_seeds <= kMaxLines; ++s) {
-      pairs.add({row->name, seed(s), chart_number(clean->values[s]),
-                 chart_number(damaged->values[s])});
+      pairs.add(
+          {row->name, seed(s), chart_number(clean->values[s]), chart_number(damaged->values[s])});
     }
   }
   data.emplace("values", std::move(values));

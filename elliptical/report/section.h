@@ -25,9 +25,9 @@ struct ReportInput {
   const std::vector<RunData>& runs;
   const Comparison& comparison;
   const std::optional<VariantBench>& bench;
-  std::vector<std::string> methods;    ///< that charts draw, in their order
-  std::vector<size_t> chosen = {};     ///< runs whose heads are shown
-  std::vector<size_t> first_runs = {}; ///< of each method
+  std::vector<std::string> methods;     ///< that charts draw, in their order
+  std::vector<size_t> chosen = {};      ///< runs whose heads are shown
+  std::vector<size_t> first_runs = {};  ///< of each method
 
   const measure::TaskMeasures& measures() const { return *comparison.measures; }
 };

@@ -37,9 +37,7 @@ std::string grid(const std::vector<Chart>& charts) {
   return html + "</div>\n";
 }
 
-std::string selector(const std::string& name,
-                     const std::string& text,
-                     const std::string& options) {
+std::string selector(const std::string& name, const std::string& text, const std::string& options) {
   return "<label>" + text + " <select id=\"select-" + name + "\">" + options +
          "</select></label>\n";
 }

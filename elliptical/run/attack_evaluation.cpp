@@ -155,7 +155,8 @@ class AttackLoop {
 
   attack::Threat threat(const AttackCase& each) const {
     // The published box is that of pixels although normalized pixels are attacked.
-    if (!is_strict_ && attack::attack_entry(each.attack.name()).changes_every_picture) return {.eps = each.eps};
+    if (!is_strict_ && attack::attack_entry(each.attack.name()).changes_every_picture)
+      return {.eps = each.eps};
     return {.eps = each.eps, .low = at::scalar_tensor(0.0), .high = at::scalar_tensor(1.0)};
   }
 
@@ -169,7 +170,8 @@ class AttackLoop {
       clean = attack::plain_logits(logits, x_);
       require_finite(*clean);
     }
-    const bool from_predictions = !is_strict_ && attack::attack_entry(each.attack.name()).changes_every_picture;
+    const bool from_predictions =
+        !is_strict_ && attack::attack_entry(each.attack.name()).changes_every_picture;
     attack::Findings findings;
     const at::Tensor adversarial = attacks_[i]->perturb(
         logits,

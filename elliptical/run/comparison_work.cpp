@@ -66,8 +66,8 @@ ComparisonWork plan_work(const WorkRequest& request) {
   check_task(request, measures);
   if (!measures.methods.empty()) work.method = request.method.value_or(measures.methods.front());
   if (request.attacks) {
-    work.attacks = make_attack_plan(
-        {.attacks = *request.attacks, .eps = request.eps.value_or(kUsualEps)});
+    work.attacks =
+        make_attack_plan({.attacks = *request.attacks, .eps = request.eps.value_or(kUsualEps)});
   }
   work.damages = measure::chosen_damages(measures, request.damage);
   work.num_tokens = num_sliding_tokens(work);

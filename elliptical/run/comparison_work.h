@@ -19,13 +19,13 @@ namespace elliptical::run {
 /// A comparison as it is asked for. What is absent was not: the usual is done.
 struct WorkRequest {
   std::vector<RecipeRequest> recipes;
-  std::filesystem::path folder;                    ///< of all runs
-  std::string seeds = "3";                         ///< as parse_seeds reads them
-  std::string controls = "all";                    ///< as parse_controls reads them
-  std::optional<std::string> split, method;        ///< of the data; how they are read
-  std::optional<std::string> attacks, eps;         ///< as make_attack_plan reads them
-  measure::GivenDamage damage = {};                ///< by the flags that tasks declare
-  std::optional<int64_t> num_pictures = {};        ///< damaged and attacked ones; 0: all
+  std::filesystem::path folder;              ///< of all runs
+  std::string seeds = "3";                   ///< as parse_seeds reads them
+  std::string controls = "all";              ///< as parse_controls reads them
+  std::optional<std::string> split, method;  ///< of the data; how they are read
+  std::optional<std::string> attacks, eps;   ///< as make_attack_plan reads them
+  measure::GivenDamage damage = {};          ///< by the flags that tasks declare
+  std::optional<int64_t> num_pictures = {};  ///< damaged and attacked ones; 0: all
   int num_jobs = 1;
   int num_threads = 0;  ///< of all jobs together; 0: all cores
 };
@@ -39,8 +39,8 @@ struct ComparisonWork {
   std::string method;      ///< of reading the data; empty where there is only one
   int64_t num_tokens = 0;  ///< of that split, where they must be known to tell the cost
   std::vector<measure::ChosenDamage> damages;  ///< measured one by one, beside clean data
-  AttackPlan attacks;        ///< strict, through the metric; no cases: none
-  int64_t num_pictures = 0;  ///< damaged and attacked ones: only so many; 0: all
+  AttackPlan attacks;                          ///< strict, through the metric; no cases: none
+  int64_t num_pictures = 0;                    ///< damaged and attacked ones: only so many; 0: all
   int num_jobs = 1;
   int num_threads = 0;  ///< of all jobs together; 0: all cores
 };

@@ -14,21 +14,20 @@ namespace {
 using Lines = std::vector<std::string>;
 
 /// A task with two perturbations, of which the second is done where somebody asks for it.
-constexpr std::array kTwo = {
-    tasks::kLanguageModelPerturbations[0],
-    Perturbation{.name = "shuffle",
-                 .damaged = "shuffled",
-                 .strength = {.flag = "shuffle",
-                              .option = "shuffle_rate",
-                              .label = "shuffle_rate",
-                              .kind = Parameter::Kind::kNumber,
-                              .usual = "0.5",
-                              .high = 1,
-                              .help = "",
-                              .eval_help = "",
-                              .off = "0"},
-                 .details = {},
-                 .words = tasks::word_swap_words}};
+constexpr std::array kTwo = {tasks::kLanguageModelPerturbations[0],
+                             Perturbation{.name = "shuffle",
+                                          .damaged = "shuffled",
+                                          .strength = {.flag = "shuffle",
+                                                       .option = "shuffle_rate",
+                                                       .label = "shuffle_rate",
+                                                       .kind = Parameter::Kind::kNumber,
+                                                       .usual = "0.5",
+                                                       .high = 1,
+                                                       .help = "",
+                                                       .eval_help = "",
+                                                       .off = "0"},
+                                          .details = {},
+                                          .words = tasks::word_swap_words}};
 constexpr TaskMeasures kToy{.task = "toy", .data = "text", .perturbations = kTwo};
 
 TEST(ChosenDamage, IsTheUsualUnlessSaid) {

@@ -359,9 +359,11 @@ TEST(ComparisonColumns, DamageIsChosenAsAsked) {
   };
   EXPECT_EQ(value({.damages = {{"corruption", {.kind = "fog"}}}, .num_pictures = 50}), 11);
   EXPECT_EQ(value({.damages = {{"corruption", {.kind = "fog"}}}, .num_pictures = 0}), 42.3);
-  EXPECT_EQ(value({.damages = {{"corruption", {.kind = "fog"}}}, .num_pictures = 200}), 42.3) << "there are 100";
+  EXPECT_EQ(value({.damages = {{"corruption", {.kind = "fog"}}}, .num_pictures = 200}), 42.3)
+      << "there are 100";
   EXPECT_EQ(value({.damages = {{"corruption", {.kind = "snow"}}}}), 12);
-  const Comparison few = compare_runs(runs, {.damages = {{"corruption", {.kind = "fog"}}}, .num_pictures = 50});
+  const Comparison few =
+      compare_runs(runs, {.damages = {{"corruption", {.kind = "fog"}}}, .num_pictures = 50});
   EXPECT_EQ(few.columns[1].num_pictures, 50);
 }
 

@@ -12,12 +12,9 @@ namespace {
 
 const ComparisonWork kWork{
     .method = "block",
-    .damages = {{.perturbation = "word_swap",
-                 .strength = 0.025,
-                 .assignments = {"swap_rate=0.025"}},
-                {.perturbation = "word_swap",
-                 .strength = 0.1,
-                 .assignments = {"swap_rate=0.1"}}}};
+    .damages = {
+        {.perturbation = "word_swap", .strength = 0.025, .assignments = {"swap_rate=0.025"}},
+        {.perturbation = "word_swap", .strength = 0.1, .assignments = {"swap_rate=0.1"}}}};
 
 class ComparisonStateTest : public SmallRunTest {
  protected:

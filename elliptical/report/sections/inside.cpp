@@ -30,14 +30,14 @@ std::string heat_section() {
 
 std::string head_section(const std::vector<Chart>& charts) {
   if (charts.empty()) return "";
-  std::string content = controls(selector("run", "Run") + selector("layer", "Layer") + selector("head", "Head")) +
+  std::string content =
+      controls(selector("run", "Run") + selector("layer", "Layer") + selector("head", "Head")) +
       "<div class=\"grid\">\n";
   for (const Chart& chart : charts) {
     const bool ellipse = chart.id == "ellipse";
-    content +=
-        figure(chart, ellipse ? controls(selector("query", "Query") + selector("x", "Across") +
-                                         selector("y", "Up"))
-                              : "");
+    content += figure(chart, ellipse ? controls(selector("query", "Query") +
+                                                selector("x", "Across") + selector("y", "Up"))
+                                     : "");
   }
   return section("Inside the heads",
                  "The metric says how much each coordinate of a head counts: a ball of equal "
