@@ -9,9 +9,12 @@
 #include "elliptical/base/errors.h"
 #include "elliptical/base/option_limits.h"
 #include "elliptical/data/image/small_pictures.h"
+#include "elliptical/measure/labels.h"
 #include "elliptical/models/fan.h"
 #include "elliptical/models/rvt.h"
 #include "elliptical/models/vit.h"
+#include "elliptical/nn/attention/attention.h"
+#include "elliptical/nn/attention/metric_source.h"
 #include "elliptical/nn/attention/metric_statistics.h"
 #include "elliptical/tasks/classify_image_measures.h"
 #include "elliptical/tasks/image_evaluation.h"
@@ -195,10 +198,30 @@ std::unique_ptr<EvalSet> ClassifyImageTask::eval_set(Options& options) {
   return picture_set(options);
 }
 
+namespace {
+
+/// Whether the result for a picture depends on the others of its batch, by more than rounding.
+bool depends_on_batch(const models::ImageModel& model) {
+  const auto labels = model.labels();
+  const auto estimator = labels.find("metric_estimator");
+  if (estimator != labels.end() &&
+      ops::metric_estimator(measure::label_text(estimator->second))->draws) {
+    return true;
+  }
+  const auto modules = model.modules(/*include_self=*/false);
+  return std::any_of(modules.begin(), modules.end(), [](const auto& module) {
+    const auto* attention = dynamic_cast<const nn::Attention*>(module.get());
+    return attention != nullptr && attention->mixes_sequences();
+  });
+}
+
+}  // namespace
+
 std::unique_ptr<PictureSet> ClassifyImageTask::picture_set(Options& options) {
   const auto& chosen = dynamic_cast<const ImageEvalOptions&>(options);
   const models::ImageModelOptions& model = options_.model_options();
   auto set = std::make_unique<ImageEvalSet>(chosen, options_.data, model.image_size, num_classes());
+  if (depends_on_batch(*model_)) set->tell_batch_size();
   const auto B = static_cast<double>(std::min(chosen.batch_size, set->num_pictures()));
   const auto side = static_cast<double>(model.image_size);
   double widest = 0;  // input, q, k, v, what attention gives, and inside a feed-forward layer

@@ -94,6 +94,7 @@ inline constexpr std::array kClassifyImageOptions = {
     measure::EvalOption{"corruption_seed", "corruption_seed", "1"},
     measure::EvalOption{"corruption_jpeg", "corruption_jpeg", "false"},
     measure::EvalOption{"max_pictures", "max_pictures", "0"},
+    measure::EvalOption{"batch_size", "batch_size", "64"},
 };
 
 inline constexpr std::array kClassifyImageTrainedOptions = {

@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "elliptical/report/chart_data.h"
 #include "elliptical/report/number_list.h"
+#include "elliptical/report/section.h"
 #include "elliptical/report/web_files.h"
 #include "elliptical/tasks/language_model_measures.h"
 #include "tests/report/run_folders.h"
@@ -172,6 +174,32 @@ TEST(Numbers, OfAttacksCarryTheAttack) {
   EXPECT_EQ(list.rows[2]["command"],
             "elliptical attack runs/softmax-seed-1 --attack pgd --eps 2/255 --set pgd.steps=7 "
             "--split test --eval-set max_pictures=50 --step 100");
+}
+
+// A row of the table is a whole section: without what it reads it is not there, and leaves what the
+// page's script looks for.
+TEST(Sections, WithoutRunsThereAreNone) {
+  const Comparison nothing = compare_runs({});
+  const std::optional<VariantBench> no_bench;
+  std::set<std::string> names;
+  for (const SectionEntry& entry : section_table()) {
+    EXPECT_TRUE(names.insert(entry.name).second) << entry.name;
+    EXPECT_NE(std::string(entry.reads), "") << entry.name;
+    const SectionParts parts =
+        entry.make({.runs = {}, .comparison = nothing, .bench = no_bench, .methods = {}});
+    EXPECT_EQ(parts.html, "") << entry.name;
+    EXPECT_TRUE(parts.charts.empty()) << entry.name;
+    EXPECT_TRUE(parts.problems.empty()) << entry.name;
+  }
+  EXPECT_GE(names.size(), 11U);
+}
+
+// What a section says of a task's data is what the task declares.
+TEST(Sections, HaveNoWordsOfOtherTasks) {
+  const std::string text = report_of({test::run_data({})}),
+                    pictures = report_of({test::picture_run("softmax", 1, 70, 40)});
+  EXPECT_EQ(text.find("<p class=\"lead\">Loss in nats, per picture."), text.npos);
+  EXPECT_EQ(count(pictures, "token."), 0U);
 }
 
 // Also of attacks that no comparison has a column of, for which another method is needed.
