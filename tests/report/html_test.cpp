@@ -180,13 +180,14 @@ TEST(Numbers, OfAttacksCarryTheAttack) {
 // page's script looks for.
 TEST(Sections, WithoutRunsThereAreNone) {
   const Comparison nothing = compare_runs({});
+  const std::vector<RunData> no_runs;
   const std::optional<VariantBench> no_bench;
   std::set<std::string> names;
   for (const SectionEntry& entry : section_table()) {
     EXPECT_TRUE(names.insert(entry.name).second) << entry.name;
     EXPECT_NE(std::string(entry.reads), "") << entry.name;
     const SectionParts parts =
-        entry.make({.runs = {}, .comparison = nothing, .bench = no_bench, .methods = {}});
+        entry.make({.runs = no_runs, .comparison = nothing, .bench = no_bench, .methods = {}});
     EXPECT_EQ(parts.html, "") << entry.name;
     EXPECT_TRUE(parts.charts.empty()) << entry.name;
     EXPECT_TRUE(parts.problems.empty()) << entry.name;
@@ -198,8 +199,12 @@ TEST(Sections, WithoutRunsThereAreNone) {
 TEST(Sections, HaveNoWordsOfOtherTasks) {
   const std::string text = report_of({test::run_data({})}),
                     pictures = report_of({test::picture_run("softmax", 1, 70, 40)});
-  EXPECT_EQ(text.find("<p class=\"lead\">Loss in nats, per picture."), text.npos);
-  EXPECT_EQ(count(pictures, "token."), 0U);
+  EXPECT_NE(text.find("Loss in nats, per token."), text.npos);
+  EXPECT_EQ(text.find("per picture."), text.npos);
+  EXPECT_EQ(pictures.find("per token."), pictures.npos);
+  for (const char* of_pictures : {"Attacked pictures", "<h2>Corruptions", "of a picture; at 0"}) {
+    EXPECT_EQ(text.find(of_pictures), text.npos) << of_pictures;
+  }
 }
 
 // Also of attacks that no comparison has a column of, for which another method is needed.
