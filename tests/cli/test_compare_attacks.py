@@ -71,18 +71,27 @@ def test_the_same_command_changes_nothing(whole):
     assert json.loads(without.stdout) == json.loads(result.stdout)
 
 
+def changed_copy(folder, copy, change):
+    """Of a folder of runs, with records as `change` leaves them."""
+    subprocess.run(["cp", "-a", folder, copy], check=True)
+    for run in copy.iterdir():
+        lines = read_lines(run, "records.jsonl")
+        for record in lines:
+            change(record)
+        (run / "records.jsonl").write_text("".join(json.dumps(record) + "\n" for record in lines))
+    return copy
+
+
 def test_first_pictures_of_earlier_versions_are_measured_again(whole, tmp_path):
     """They may be of the first classes only, and their parts may be classes."""
     folder, result = whole
-    copy = tmp_path / "runs"
-    subprocess.run(["cp", "-a", folder, copy], check=True)
-    for run in copy.iterdir():
-        old = read_lines(run, "records.jsonl")
-        for record in old:
-            for label in ("subset", "cut", "pictures_total", "classes"):
-                record.pop(label, None)
-            record["value"] += 1
-        (run / "records.jsonl").write_text("".join(json.dumps(record) + "\n" for record in old))
+
+    def make_old(record):
+        for label in ("subset", "cut", "pictures_total", "classes"):
+            record.pop(label, None)
+        record["value"] += 1
+
+    copy = changed_copy(folder, tmp_path / "runs", make_old)
     again = check(compare_command(copy, "--format", "json"))
     table, expected = table_of(again.stdout), table_of(result.stdout)
     assert table["methods"] == expected["methods"] and table["columns"] == expected["columns"]
@@ -114,14 +123,7 @@ def test_more_pictures_than_there_are_are_all(tmp_path):
 
 def test_a2_remarks_of_attacks_are_shown(whole, tmp_path):
     folder, result = whole
-    copy = tmp_path / "runs"
-    subprocess.run(["cp", "-a", folder, copy], check=True)
-    for run in copy.iterdir():
-        lines = read_lines(run, "records.jsonl")
-        for record in lines:
-            if record["metric"] == "robust_accuracy":
-                record["flag_few_classes"] = True
-        (run / "records.jsonl").write_text("".join(json.dumps(record) + "\n" for record in lines))
+    copy = changed_copy(folder, tmp_path / "runs", lambda record: record.update(flag_few_classes=True))
     remark = "pgd, eps 4/255: there are fewer classes than apgd-t has targets, it led to each of them: flag_few_classes (nothing is lost)"
     text = check([PROGRAM, "compare", "--run", copy]).stdout
     assert f"\nWorth knowing\n  {remark}\n" in text and text.count(remark) == 1

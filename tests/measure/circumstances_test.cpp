@@ -3,22 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include "elliptical/tasks/classify_image_measures.h"
-#include "elliptical/tasks/language_model_measures.h"
+#include "tests/measure/made_record.h"
 
 namespace elliptical::measure {
 namespace {
-
-constexpr const TaskMeasures& kText = tasks::kLanguageModelMeasures;
-constexpr const TaskMeasures& kPictures = tasks::kClassifyImageMeasures;
-
-Record record_of(std::map<std::string, LabelValue> labels) {
-  labels.insert({{"data", std::string("d")},
-                 {"perturbation", std::string("none")},
-                 {"source", std::string("eval")},
-                 {"split", std::string("test")}});
-  return {.metric = "accuracy", .value = 50, .count = 8, .labels = std::move(labels)};
-}
 
 TEST(Circumstances, AreThoseThatTheTaskDeclares) {
   const auto clean = circumstances_of(record_of({}), kPictures);

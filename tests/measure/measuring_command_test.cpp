@@ -6,22 +6,10 @@
 
 #include <gtest/gtest.h>
 
-#include "elliptical/tasks/classify_image_measures.h"
-#include "elliptical/tasks/language_model_measures.h"
+#include "tests/measure/made_record.h"
 
 namespace elliptical::measure {
 namespace {
-
-constexpr const TaskMeasures& kText = tasks::kLanguageModelMeasures;
-constexpr const TaskMeasures& kPictures = tasks::kClassifyImageMeasures;
-
-Record record_of(std::map<std::string, LabelValue> labels) {
-  labels.insert({{"data", std::string("d")},
-                 {"perturbation", std::string("none")},
-                 {"source", std::string("eval")},
-                 {"split", std::string("test")}});
-  return {.metric = "accuracy", .value = 50, .count = 8, .labels = std::move(labels)};
-}
 
 /// For the circumstances of a record, of a run that was trained with a window of 64.
 std::string advised(const Record& record, const TaskMeasures& measures) {
