@@ -3,8 +3,11 @@
 // What is compared with what: attacks, corruption errors, damage in several circumstances.
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "elliptical/measure/labels.h"
 #include "elliptical/report/comparison.h"
+#include "elliptical/tasks/language_model_measures.h"
 #include "tests/report/run_folders.h"
 #include "tests/support/lines.h"
 
@@ -284,6 +287,59 @@ TEST(ComparisonColumns, OfCorruptionErrorsLessIsBetter) {
   EXPECT_NEAR(row_of(comparison, "other").cells[2]->to_reference->percent, -2, 1e-12);
   EXPECT_TRUE(has_line(in_words(comparison),
                        {"other is 2.00 points better than softmax in mCE, outside the noise (-"}));
+}
+
+// A task that knows two kinds of damage.
+constexpr std::array kTwoDamages = {
+    tasks::kLanguageModelPerturbations[0],
+    measure::Perturbation{.name = "shuffle",
+                          .damaged = "shuffled",
+                          .strength = {.flag = "shuffle",
+                                       .option = "shuffle_rate",
+                                       .label = "shuffle_rate",
+                                       .kind = measure::Parameter::Kind::kNumber,
+                                       .usual = "0.5",
+                                       .high = 1,
+                                       .help = "",
+                                       .eval_help = ""},
+                          .details = {},
+                          .words = tasks::word_swap_words}};
+constexpr std::array kThreeNumbers = {
+    tasks::kLanguageModelNumbers[0], tasks::kLanguageModelNumbers[1],
+    measure::ComparedNumber{.name = "shuffled",
+                            .place = "on shuffled text",
+                            .measure = &tasks::kPerplexity,
+                            .condition = measure::Condition::kDamaged,
+                            .perturbation = "shuffle",
+                            .metric = "perplexity",
+                            .block_metric = "block_nll",
+                            .targets = "all"}};
+constexpr measure::TaskMeasures kToy{.task = "language_model",
+                                     .data = "text",
+                                     .numbers = kThreeNumbers,
+                                     .perturbations = kTwoDamages};
+
+TEST(ComparisonColumns, EachPerturbationHasItsOwn) {
+  std::vector<RunData> runs;
+  for (const char* name : {"other", "softmax"}) {
+    runs.push_back(test::run_data({.name = name, .swapped = 5}));
+    Record shuffled = runs.back().records.back();
+    shuffled.metric = "perplexity";
+    shuffled.labels.erase("swap_rate");
+    shuffled.labels["perturbation"] = std::string("shuffle");
+    shuffled.labels["shuffle_rate"] = 0.5;
+    runs.back().records.push_back(shuffled);
+    runs.back().measures = &kToy;
+  }
+  Comparison comparison = compare_runs(runs);
+  EXPECT_EQ(measures_of(comparison), Lines({"clean", "swapped", "shuffled"}));
+  EXPECT_EQ(comparison.columns[2].perturbation, "shuffle");
+  ASSERT_EQ(comparison.damages.size(), 2U);
+  EXPECT_EQ(comparison.damages[0].strength, 0.025);
+  EXPECT_EQ(comparison.damages[1].strength, 0.5);
+  EXPECT_EQ(comparison.damaged(), "swapped") << "that of charts of pairs";
+  comparison = compare_runs(runs, {.damages = {{"shuffle", {.strength = 0.1}}}});
+  EXPECT_EQ(measures_of(comparison), Lines({"clean", "swapped"}));
 }
 
 /// Labels of pictures that have all classes alike.
