@@ -19,7 +19,7 @@ const ComparisonWork kWork{
 class ComparisonStateTest : public SmallRunTest {
  protected:
   PlannedRun planned(const std::string& name) const {
-    PlannedRun run{.name = name, .folder = root_ / name};
+    PlannedRun run{.name = name, .folder = root_ / name, .options = RunOptions()};
     if (fs::exists(RunPaths{run.folder}.config())) read_config({run.folder}, run.options);
     return run;
   }
