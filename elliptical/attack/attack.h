@@ -9,8 +9,8 @@
 //         logits, {.x = x, .y = y, .keys = picture_keys(RandomKey(seed), first, x.size(0))},
 //         {.eps = 1.0 / 255, .low = at::scalar_tensor(0.0), .high = at::scalar_tensor(1.0)});
 //
-// fgsm, pgd and spsa change every picture. The others try only those that are classified rightly
-// and return the clean picture wherever they fail.
+// Some change every picture (AttackEntry). The others try only those that are classified rightly and
+// return the clean picture wherever they fail.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -92,10 +92,17 @@ struct AttackEntry {
   const char* description;
   std::unique_ptr<Options> (*make_options)();
   std::unique_ptr<Attack> (*make)(const Options& options);
+  /// The others try only pictures that are classified rightly.
+  bool changes_every_picture = false;
+  /// Sets the options in which what was released with the paper differs from what is sound; null:
+  /// in none. They do not change top-1 accuracy but for spsa.
+  void (*use_published)(Options& options) = nullptr;
 };
 
 const std::vector<AttackEntry>& attack_table();
 const std::vector<OptionsEntry>& attack_choices();
+/// The line of a name that is in the table.
+const AttackEntry& attack_entry(const std::string& name);
 std::unique_ptr<Attack> make_attack(const ChosenOptions& chosen);
 
 }  // namespace elliptical::attack

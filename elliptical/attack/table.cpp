@@ -12,40 +12,68 @@
 #include "elliptical/base/name_table.h"
 
 namespace elliptical::attack {
+namespace {
+
+/// Of AttackEntry::use_published: what is broken is searched further.
+template <class T>
+void search_on(Options& options) {
+  dynamic_cast<T&>(options).stop_when_broken = false;
+}
+
+void search_on_in_all(Options& options) {
+  auto& all = dynamic_cast<AutoAttackOptions&>(options);
+  all.apgd.stop_when_broken = all.apgd_t.stop_when_broken = all.fab.stop_when_broken = false;
+}
+
+void estimate_at_twice_the_picture(Options& options) {
+  dynamic_cast<SpsaOptions&>(options).point = SpsaPoint::kTwicePicture;
+}
+
+}  // namespace
+
 const std::vector<AttackEntry>& attack_table() {
   static const std::vector<AttackEntry> table{
       {.name = "apgd-ce",
        .description = "gradient ascent on the cross entropy that sets its own step",
        .make_options = make_options<ApgdOptions>,
-       .make = make_apgd_ce},
+       .make = make_apgd_ce,
+       .use_published = search_on<ApgdOptions>},
       {.name = "apgd-dlr",
        .description = "the same on a ratio of logits, which does not saturate",
        .make_options = make_options<ApgdOptions>,
-       .make = make_apgd_dlr},
+       .make = make_apgd_dlr,
+       .use_published = search_on<ApgdOptions>},
       {.name = "apgd-t",
        .description = "the same towards each of the 9 most likely other classes",
        .make_options = make_options<ApgdTargetedOptions>,
-       .make = make_apgd_t},
+       .make = make_apgd_t,
+       .use_published = search_on<ApgdTargetedOptions>},
       {.name = "auto-attack",
        .description = "apgd-ce, apgd-t, fab-t and square in turn, on what is left",
        .make_options = make_options<AutoAttackOptions>,
-       .make = make_auto_attack},
+       .make = make_auto_attack,
+       .use_published = search_on_in_all},
       {.name = "fab-t",
        .description = "the nearest misclassified picture, over linearised boundaries",
        .make_options = make_options<FabOptions>,
-       .make = make_fab_t},
+       .make = make_fab_t,
+       .use_published = search_on<FabOptions>},
       {.name = "fgsm",
        .description = "one step along the sign of the gradient",
        .make_options = make_options<FgsmOptions>,
-       .make = make_fgsm},
+       .make = make_fgsm,
+       .changes_every_picture = true},
       {.name = "pgd",
        .description = "20 such steps from a random start",
        .make_options = make_options<PgdOptions>,
-       .make = make_pgd},
+       .make = make_pgd,
+       .changes_every_picture = true},
       {.name = "spsa",
        .description = "descent on gradients estimated from evaluations alone",
        .make_options = make_options<SpsaOptions>,
-       .make = make_spsa},
+       .make = make_spsa,
+       .changes_every_picture = true,
+       .use_published = estimate_at_twice_the_picture},
       {.name = "square",
        .description = "random search with squares, no gradients",
        .make_options = make_options<SquareOptions>,
@@ -59,10 +87,14 @@ const std::vector<OptionsEntry>& attack_choices() {
   return choices;
 }
 
+const AttackEntry& attack_entry(const std::string& name) {
+  const AttackEntry* entry = find_entry(attack_table(), name);
+  TORCH_CHECK(entry != nullptr, "attack: none is called \"", name, "\"");
+  return *entry;
+}
+
 std::unique_ptr<Attack> make_attack(const ChosenOptions& chosen) {
-  const AttackEntry* entry = find_entry(attack_table(), chosen.name());
-  TORCH_CHECK(entry != nullptr, "attack: none is called \"", chosen.name(), "\"");
-  return entry->make(chosen.get<Options>());
+  return attack_entry(chosen.name()).make(chosen.get<Options>());
 }
 
 }  // namespace elliptical::attack

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "elliptical/base/errors.h"
+
 namespace elliptical {
 
 int edit_distance(std::string_view a, std::string_view b) {
@@ -30,6 +32,24 @@ std::vector<std::string> split(const std::string& text, char separator) {
     start = end + 1;
   }
   return parts;
+}
+
+std::vector<std::string> name_list(const std::string& text, const std::string& subject) {
+  std::vector<std::string> names;
+  for (const std::string& name : split(text)) {
+    if (name.empty()) {
+      throw UsageError(subject + ": must be a list like a,b, got \"" + text + "\"");
+    }
+    if (std::find(names.begin(), names.end(), name) != names.end()) {
+      throw UsageError(subject + ": must name each once, got \"" + name + "\" twice");
+    }
+    names.push_back(name);
+  }
+  return names;
+}
+
+void add_once(const std::string& line, std::vector<std::string>& lines) {
+  if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(line);
 }
 
 std::string join(const std::vector<std::string>& names) {

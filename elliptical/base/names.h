@@ -21,6 +21,13 @@ std::string unknown_name(std::string_view name, const std::vector<std::string>& 
 /// The parts between commas, empty ones too: of "a,,b" three, of "" one.
 std::vector<std::string> split(const std::string& text, char separator = ',');
 
+/// The names of a list "a,b" that was given as `subject`; UsageError where one is empty or comes
+/// twice.
+std::vector<std::string> name_list(const std::string& text, const std::string& subject);
+
+/// Adds a line unless it is there.
+void add_once(const std::string& line, std::vector<std::string>& lines);
+
 /// "a, b, c"
 std::string join(const std::vector<std::string>& names);
 

@@ -28,8 +28,9 @@ std::vector<std::string> flag_lines(const std::vector<Record>& records) {
     for (const std::string& doubt : measure::attack_doubts(record)) {
       lines.push_back(name + ": accuracy may be too high, " + doubt);
     }
-    for (const std::string& remark : measure::attack_remarks(record))
-      lines.push_back(name + ": " + remark);
+    for (const std::string& remark : measure::attack_remarks(record)) {
+      lines.push_back(measure::remark_text(attack, remark));
+    }
   }
   return lines;
 }

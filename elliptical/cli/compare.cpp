@@ -11,79 +11,33 @@
 #include "elliptical/base/printable.h"
 #include "elliptical/cli/comparison.h"
 #include "elliptical/cli/comparison_printer.h"
-#include "elliptical/cli/comparison_state.h"
 #include "elliptical/cli/damage_arguments.h"
 #include "elliptical/cli/progress_printer.h"
 #include "elliptical/cli/session.h"
-#include "elliptical/run/comparison_cost.h"
 #include "elliptical/run/comparison_runner.h"
+#include "elliptical/run/comparison_work.h"
 
 namespace elliptical::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kUsualSplit = "test";
-constexpr const char* kUsualEps = "1/255";
-
-/// Options that the task of the recipes does not know are refused.
-void check_task(const CompareRequest& request, const measure::TaskMeasures& measures) {
-  std::string advice;
-  if (const measure::Perturbation* usual = measures.usual_perturbation()) {
-    const measure::Parameter first = measure::parameters_of(*usual).front();
-    advice = fmt::format(" (a {} is damaged by: --{} {})", measures.data, first.flag, first.usual);
-  }
-  const bool has_pictures = request.num_pictures.value_or(0) > 0;
-  for (const auto& [option, is_refused] :
-       {std::pair("--attack", !measures.is_attacked && request.attacks.has_value()),
-        std::pair("--pictures", !measures.has_pictures && has_pictures)}) {
-    if (!is_refused) continue;
-    throw UsageError(
-        fmt::format("compare: {} needs recipes that classify pictures, these are of {}{}", option,
-                    measures.task, advice));
-  }
-}
-
-/// What is measured beside clean data: the first damage of the task that is not turned off, attacks.
-void choose_damage(const CompareRequest& request,
-                   const measure::TaskMeasures& measures,
-                   run::ComparisonWork& work) {
-  if (measures.methods.empty()) work.method.clear();
-  work.num_pictures = request.num_pictures.value_or(0);
-  if (request.attacks) {
-    work.attacks = run::make_attack_plan(
-        {.attacks = *request.attacks, .eps = request.eps.value_or(kUsualEps)});
-  }
-  for (const measure::Perturbation& perturbation : measures.perturbations) {
-    const DamageChoice choice = choice_of(perturbation, request.damage);
-    if (choice.is_off) continue;
-    work.perturbation = perturbation.name;
-    work.strength = choice.strength;
-    work.corruption = choice.kind;
-    work.damage = choice.assignments;
-    return;
-  }
-}
-
-run::ComparisonWork make_work(const CompareRequest& request) {
-  run::ComparisonRequest plan{.seeds = run::parse_seeds(request.seeds),
-                              .controls = run::parse_controls(request.controls.value_or("all")),
-                              .folder = request.folder};
+run::WorkRequest work_request(const CompareRequest& request) {
+  run::WorkRequest work{.folder = request.folder,
+                        .seeds = request.seeds,
+                        .controls = request.controls.value_or("all"),
+                        .split = request.split,
+                        .method = request.method,
+                        .attacks = request.attacks,
+                        .eps = request.eps,
+                        .damage = request.damage,
+                        .num_pictures = request.num_pictures,
+                        .num_jobs = request.num_jobs.value_or(1),
+                        .num_threads = request.num_threads};
   for (const fs::path& recipe : request.recipes) {
-    run::RecipeRequest changed = request.changes;
-    changed.recipe = recipe;
-    plan.recipes.push_back(run::read_options(changed));
+    work.recipes.push_back(request.changes);
+    work.recipes.back().recipe = recipe;
   }
-  run::ComparisonWork work{.plan = run::plan_comparison(plan),
-                           .split = request.split.value_or(kUsualSplit),
-                           .method = request.method.value_or("block"),
-                           .num_jobs = request.num_jobs.value_or(1),
-                           .num_threads = request.num_threads};
-  const measure::TaskMeasures& measures =
-      *tasks::find_task(work.plan.front().options.task.name()).measures;
-  check_task(request, measures);
-  choose_damage(request, measures, work);
-  work.num_eval_units = run::num_eval_units(work);
   return work;
 }
 
@@ -146,25 +100,20 @@ int compare(const CompareRequest& request) {
   report::ComparisonOptions options{.reference = request.reference.value_or("softmax")};
   bool is_whole = true;
   if (!request.recipes.empty()) {
-    const run::ComparisonWork work = make_work(request);
+    const run::ComparisonWork work = run::plan_work(work_request(request));
     run::check_folders(work.plan);
-    if (work.method.empty() && request.method) {
-      throw UsageError("compare: --method needs recipes of language models, these are of " +
-                       work.plan.front().options.task.name() + " (leave it out)");
-    }
-    is_whole = run::carry_out(
-        {.work = work, .state_of = state_of, .program = kProgram, .hooks = printer.hooks()});
+    is_whole =
+        run::carry_out({.work = work, .program = kProgram, .hooks = printer.telling_hooks()});
     options.method = work.method;
-    if (!work.damage.empty()) {
-      options.strength = work.strength;
-      options.corruption = work.corruption;
+    for (const measure::ChosenDamage& damage : work.damages) {
+      options.damages[damage.perturbation] = {.kind = damage.kind, .strength = damage.strength};
       options.num_pictures = work.num_pictures;
     }
     options.split = work.split;
   }
   if (request.split) options.split = *request.split;
   if (request.method) options.method = *request.method;
-  if (const auto strength = given_strength(request.damage)) options.strength = strength;
+  options.damages.merge(wanted_damages(request.damage));
   if (request.num_pictures) options.num_pictures = *request.num_pictures;
   report::RunCollection found = report::read_runs({request.folder}, tasks::measure_table());
   report::Comparison comparison = report::compare_runs(found.runs, options);
@@ -200,7 +149,7 @@ int compare(const Arguments& words) {
   app.add_option("--attack", request.attacks,
                  "of pictures: names with commas (elliptical list attacks); none unless said");
   app.add_option("--eps", request.eps, "largest change of a pixel by an attack: 1/255,0.01")
-      ->default_str(kUsualEps);
+      ->default_str(run::kUsualEps);
   app.add_option("--pictures", request.num_pictures,
                  "corrupted and attacked ones: only so many, of all classes alike; 0: all")
       ->check(CLI::NonNegativeNumber);

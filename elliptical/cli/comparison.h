@@ -6,11 +6,11 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "elliptical/measure/chosen_damage.h"
 #include "elliptical/run/run_options.h"
 
 namespace elliptical::cli {
@@ -23,8 +23,7 @@ struct CompareRequest {
   std::filesystem::path folder;                ///< that the run folders are in
   std::string seeds = "3", format = "table";
   std::optional<std::string> controls, attacks, eps, method, split, reference;
-  /// What is done to the data, by the flags that tasks declare: "corrupt" -> "none".
-  std::map<std::string, std::string> damage = {};
+  measure::GivenDamage damage = {};
   std::optional<int64_t> num_pictures;
   std::optional<int> num_jobs;
   int num_threads = 0;  ///< 0: all cores

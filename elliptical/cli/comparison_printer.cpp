@@ -108,9 +108,11 @@ void print_lines(std::ostream& stream, const char* title, const std::vector<std:
 
 /// ", 500 of 10000 pictures, of 10 classes alike" of the columns of a condition; one that has
 /// another number says so.
-std::string pictures_text(const Comparison& comparison, measure::Condition condition) {
+std::string pictures_text(const Comparison& comparison,
+                          measure::Condition condition,
+                          const std::string& perturbation = "") {
   for (const report::Column& column : comparison.columns) {
-    if (column.condition != condition) continue;
+    if (column.condition != condition || column.perturbation != perturbation) continue;
     if (column.num_pictures == 0) return "";
     if (column.num_classes == 0) {
       return fmt::format(", the first {} pictures", column.num_pictures);
@@ -137,13 +139,14 @@ void print_head(std::ostream& stream, const Comparison& comparison) {
                           column.measure->higher_is_better ? "higher" : "lower");
   }
   stream << ".";
-  const auto is_damaged = [](const report::Column& column) {
-    return column.condition == measure::Condition::kDamaged;
-  };
-  if (std::any_of(comparison.columns.begin(), comparison.columns.end(), is_damaged)) {
+  for (const auto& [perturbation, kind, strength] : comparison.damages) {
+    const auto is_of_it = [&](const report::Column& column) {
+      return column.perturbation == perturbation->name;
+    };
+    if (std::none_of(comparison.columns.begin(), comparison.columns.end(), is_of_it)) continue;
     stream << fmt::format(
-        " {}{}.", comparison.perturbation->words(comparison.corruption, comparison.strength),
-        pictures_text(comparison, measure::Condition::kDamaged));
+        " {}{}.", perturbation->words(kind, strength),
+        pictures_text(comparison, measure::Condition::kDamaged, perturbation->name));
   }
   const std::string attacked = pictures_text(comparison, measure::Condition::kAttacked);
   if (is_attacked && !attacked.empty()) stream << " Attacked: " << attacked.substr(2) << ".";
@@ -170,6 +173,7 @@ void print_for_people(std::ostream& stream, const Comparison& comparison) {
     print_text(stream, column_table(comparison, c));
   }
   print_lines(stream, "In words", report::in_words(comparison));
+  print_lines(stream, "Worth knowing", comparison.remarks);
   print_lines(stream, "Not as it should be", comparison.problems);
 }
 
@@ -201,9 +205,9 @@ Json to_json(const Comparison& comparison) {
     if (reading.stride > 0) json["stride"] = reading.stride;
     if (reading.columns > 0) json["columns_of_text"] = reading.columns;
   }
-  if (const measure::Perturbation* damage = comparison.perturbation) {
-    if (damage->kind) json[damage->kind->label] = comparison.corruption;
-    json[damage->strength.label] = comparison.strength;
+  for (const auto& [perturbation, kind, strength] : comparison.damages) {
+    if (perturbation->kind) json[perturbation->kind->label] = kind;
+    json[perturbation->strength.label] = strength;
   }
   json["columns"] = Json::array();
   json["noise_percent"] = Json::object();
@@ -238,6 +242,7 @@ Json to_json(const Comparison& comparison) {
     json["methods"].push_back(std::move(method));
   }
   json["words"] = report::in_words(comparison);
+  json["remarks"] = comparison.remarks;
   json["problems"] = comparison.problems;
   return json;
 }

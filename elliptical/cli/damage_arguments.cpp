@@ -13,63 +13,34 @@ namespace {
 
 using ParameterKind = measure::Parameter::Kind;
 
-struct DeclaredParameter {
-  measure::Parameter parameter;
-  bool is_strength;
-};
-
 /// Of one task, kinds before strengths.
-std::vector<DeclaredParameter> declared_parameters(const measure::TaskMeasures& measures) {
-  std::vector<DeclaredParameter> parameters;
+std::vector<measure::Parameter> declared_parameters(const measure::TaskMeasures& measures) {
+  std::vector<measure::Parameter> all;
   for (const measure::Perturbation& perturbation : measures.perturbations) {
-    if (perturbation.kind) parameters.push_back({*perturbation.kind, false});
-    parameters.push_back({perturbation.strength, true});
+    for (const measure::Parameter& parameter : parameters_of(perturbation))
+      all.push_back(parameter);
   }
-  return parameters;
+  return all;
 }
 
 /// Of all tasks; a flag that several have stands once.
-std::vector<DeclaredParameter> all_parameters() {
-  std::vector<DeclaredParameter> all;
+std::vector<measure::Parameter> all_parameters() {
+  std::vector<measure::Parameter> all;
   for (const measure::TaskMeasures* measures : tasks::measure_table()) {
-    for (const DeclaredParameter& declared : declared_parameters(*measures)) {
-      const std::string_view flag = declared.parameter.flag;
-      const bool is_known =
-          std::any_of(all.begin(), all.end(),
-                      [&](const DeclaredParameter& known) { return flag == known.parameter.flag; });
+    for (const measure::Parameter& declared : declared_parameters(*measures)) {
+      const std::string_view flag = declared.flag;
+      const bool is_known = std::any_of(all.begin(), all.end(),
+                                        [&](const auto& known) { return flag == known.flag; });
       if (!is_known) all.push_back(declared);
     }
   }
   return all;
 }
 
-std::string value_of(const measure::Parameter& parameter, const GivenDamage& given) {
-  const auto found = given.find(parameter.flag);
-  return found == given.end() ? parameter.usual : found->second;
-}
-
-bool is_turned_off(const measure::Parameter& parameter, const std::string& value) {
-  if (parameter.off == nullptr) return false;
-  return parameter.kind == ParameterKind::kText ? value == parameter.off
-                                                : std::stod(value) == std::stod(parameter.off);
-}
-
 }  // namespace
 
-DamageChoice choice_of(const measure::Perturbation& perturbation, const GivenDamage& given) {
-  DamageChoice choice;
-  for (const measure::Parameter& parameter : measure::parameters_of(perturbation)) {
-    const std::string value = value_of(parameter, given);
-    choice.is_off |= is_turned_off(parameter, value);
-    choice.assignments.push_back(std::string(parameter.option) + "=" + value);
-  }
-  choice.strength = std::stod(value_of(perturbation.strength, given));
-  if (perturbation.kind) choice.kind = value_of(*perturbation.kind, given);
-  return choice;
-}
-
 void add_damage(CLI::App& app, GivenDamage& given) {
-  for (const auto& [parameter, is_strength] : all_parameters()) {
+  for (const measure::Parameter& parameter : all_parameters()) {
     const std::string name = parameter.flag, flag = "--" + name;
     const auto take = [&given, name](const auto& value) { given[name] = fmt::format("{}", value); };
     if (parameter.kind == ParameterKind::kText) {
@@ -86,7 +57,7 @@ void add_damage(CLI::App& app, GivenDamage& given) {
 
 std::vector<std::pair<std::string, std::string>> given_damage(const GivenDamage& given) {
   std::vector<std::pair<std::string, std::string>> ordered;
-  for (const auto& [parameter, is_strength] : all_parameters()) {
+  for (const measure::Parameter& parameter : all_parameters()) {
     if (given.contains(parameter.flag)) {
       ordered.emplace_back(parameter.flag, given.at(parameter.flag));
     }
@@ -94,13 +65,21 @@ std::vector<std::pair<std::string, std::string>> given_damage(const GivenDamage&
   return ordered;
 }
 
-std::optional<double> given_strength(const GivenDamage& given) {
-  std::optional<double> strength;
-  for (const auto& [parameter, is_strength] : all_parameters()) {
-    const auto found = given.find(parameter.flag);
-    if (is_strength && found != given.end()) strength = std::stod(found->second);
+std::map<std::string, report::WantedDamage> wanted_damages(const GivenDamage& given) {
+  std::map<std::string, report::WantedDamage> wanted;
+  for (const measure::TaskMeasures* measures : tasks::measure_table()) {
+    for (const measure::Perturbation& perturbation : measures->perturbations) {
+      report::WantedDamage damage;
+      if (perturbation.kind && given.contains(perturbation.kind->flag)) {
+        damage.kind = given.at(perturbation.kind->flag);
+      }
+      if (given.contains(perturbation.strength.flag)) {
+        damage.strength = std::stod(given.at(perturbation.strength.flag));
+      }
+      if (damage.kind || damage.strength) wanted[perturbation.name] = damage;
+    }
   }
-  return strength;
+  return wanted;
 }
 
 void add_method(CLI::App& app, std::optional<std::string>& method) {
@@ -125,7 +104,7 @@ std::vector<Shorthand> eval_shorthands() {
     if (!is_known) shorthands.push_back(added);
   };
   for (const measure::TaskMeasures* measures : tasks::measure_table()) {
-    for (const auto& [parameter, is_strength] : declared_parameters(*measures)) {
+    for (const measure::Parameter& parameter : declared_parameters(*measures)) {
       add({"--" + std::string(parameter.flag), parameter.option, parameter.eval_help});
     }
     if (!measures->methods.empty()) add({"--method", "method", measures->method_help});

@@ -54,7 +54,11 @@ constexpr int kDigits = 6;
 
 /// One row a record. For people, parts and labels that are the same in all rows are left out.
 Table records_table(std::vector<Record> records, bool all_labels) {
-  if (!all_labels) std::erase_if(records, run::is_part);
+  // Classes are there because they were asked for.
+  const auto is_hidden = [](const Record& record) {
+    return measure::is_block(record) || measure::is_of_head(record);
+  };
+  if (!all_labels) std::erase_if(records, is_hidden);
   std::map<std::string, std::set<std::string>> values;
   for (const Record& record : records) {
     for (const auto& [name, value] : record.labels)

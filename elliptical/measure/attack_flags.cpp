@@ -27,24 +27,20 @@ bool is_set(const Record& record, const char* label) {
   return flag_label(record, label).value_or(false);
 }
 
-std::string text_of(const Record& record, const char* label) {
-  return text_label(record, label).value_or("");
-}
-
 }  // namespace
 
 std::vector<std::string> attack_doubts(const Record& record) {
   std::vector<std::string> doubts;
   // This version averages over passes: it is made for such models.
   const bool is_averaged =
-      text_of(record, "attack_options").find("version=\"rand\"") != std::string::npos;
+      label_text(record, "attack_options").find("version=\"rand\"") != std::string::npos;
   for (const Flag& flag : kDoubts) {
     if (!is_set(record, flag.label) ||
         (is_averaged && std::string_view(flag.label) == kFlagRandomised))
       continue;
     doubts.push_back(std::string(flag.words) + ": " + flag.label + " (" + flag.advice + ")");
   }
-  if (const std::string skipped = text_of(record, kSkippedStages); !skipped.empty()) {
+  if (const std::string skipped = label_text(record, kSkippedStages); !skipped.empty()) {
     doubts.push_back(skipped + " was skipped, the model has too few classes for it: " +
                      kSkippedStages + " (the other attacks are all there is)");
   }
@@ -52,7 +48,7 @@ std::vector<std::string> attack_doubts(const Record& record) {
 }
 
 std::vector<std::string> attack_remarks(const Record& record) {
-  if (!is_set(record, kFlagFewClasses) || !text_of(record, kSkippedStages).empty()) return {};
+  if (!is_set(record, kFlagFewClasses) || !label_text(record, kSkippedStages).empty()) return {};
   return {std::string("there are fewer classes than apgd-t has targets, it led to each of them: ") +
           kFlagFewClasses + " (nothing is lost)"};
 }

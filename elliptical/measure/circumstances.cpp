@@ -2,13 +2,9 @@
 #include "elliptical/measure/circumstances.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <cstdio>
-#include <sstream>
 
 #include "elliptical/base/names.h"
-#include "elliptical/base/printable.h"
 #include "elliptical/measure/labels.h"
 
 namespace elliptical::measure {
@@ -80,6 +76,16 @@ bool is_usual_damage(const Circumstances& circumstances) {
   return circumstances.damage.find_first_not_of('|') == std::string::npos;
 }
 
+std::vector<std::pair<std::string, std::string>> damage_details(const Circumstances& circumstances,
+                                                                const Perturbation& perturbation) {
+  std::vector<std::pair<std::string, std::string>> details;
+  const std::vector<std::string> values = split(circumstances.damage, '|');
+  for (size_t i = 0; i < std::min(values.size(), perturbation.details.size()); ++i) {
+    if (!values[i].empty()) details.emplace_back(perturbation.details[i], values[i]);
+  }
+  return details;
+}
+
 std::string reading_text(const Reading& reading) {
   const std::string tokens = std::to_string(reading.window) + " tokens";
   if (reading.method == "sliding") {
@@ -92,14 +98,10 @@ std::string reading_text(const Reading& reading) {
 }
 
 std::string eps_text(double eps) {
-  char text[32];
   const double steps = std::round(255 * eps);
-  if (steps > 0 && std::abs(255 * eps - steps) <= 1e-9 * steps) {
-    std::snprintf(text, sizeof text, "%.0f/255", steps);
-  } else {
-    std::snprintf(text, sizeof text, "%.4g", eps);
-  }
-  return text;
+  const bool is_fraction = steps > 0 && steps / 255 == eps;
+  if (is_fraction) return std::to_string(std::llround(steps)) + "/255";
+  return eps == 0 ? "0" : label_text(LabelValue(eps));
 }
 
 std::vector<std::string> attack_details(const AttackKind& attack) {
@@ -113,55 +115,15 @@ std::vector<std::string> attack_details(const AttackKind& attack) {
   return details;
 }
 
+std::string remark_text(const AttackKind& attack, const std::string& remark) {
+  return attack.name + ", " + join(attack_details(attack)) + ": " + remark;
+}
+
 std::string doubt_text(const std::string& folder,
                        const AttackKind& attack,
                        const std::string& doubt) {
   return folder + ": accuracy under " + attack.name + ", " + join(attack_details(attack)) +
          " may be too high, " + doubt;
-}
-
-std::string measuring_command(const Circumstances& circumstances,
-                              const TaskMeasures& measures,
-                              const std::string& folder) {
-  char number[32];
-  const bool is_attack = circumstances.condition == Condition::kAttacked;
-  std::string command =
-      (is_attack ? "elliptical attack " : "elliptical eval ") + shell_word(folder);
-  const auto add = [&](const std::string& flag, const std::string& value) {
-    command += " --" + flag + " " + shell_word(value);
-  };
-  const std::string set = is_attack ? "eval-set" : "set";
-  const AttackKind& attack = circumstances.attack;
-  const bool is_mean = attack.name == "individual-mean";
-  if (is_attack) {
-    add("attack", is_mean ? "apgd-ce,apgd-t,fab-t,square" : attack.name);
-    const bool is_fraction = attack.eps > 0 && std::round(255 * attack.eps) / 255 == attack.eps;
-    add("eps",
-        is_fraction
-            ? eps_text(attack.eps)
-            : std::string(number, std::to_chars(number, number + sizeof number, attack.eps).ptr));
-    if (attack.profile != "strict") add("profile", attack.profile);
-    if ((attack.metric_gradient == "through") != (attack.profile == "strict")) {
-      add("metric-gradient", attack.metric_gradient);
-    }
-    if (attack.seed != 1) add("seed", std::to_string(attack.seed));
-    std::istringstream options(attack.options);
-    for (std::string option; options >> option;) add("set", attack.name + "." + option);
-  }
-  add("split", circumstances.split);
-  const Reading& reading = circumstances.reading;
-  if (!reading.method.empty() && reading.method != "block") add("method", reading.method);
-  if (reading.stride > 1) add(set, "stride=" + std::to_string(reading.stride));
-  if (const auto* damage = measures.find_perturbation(circumstances.perturbation)) {
-    std::snprintf(number, sizeof number, "%.6g", circumstances.strength);
-    if (damage->kind) add(damage->kind->flag, circumstances.corruption);
-    add(damage->strength.flag, number);
-  }
-  if (circumstances.num_pictures > 0) {
-    add(set, "max_pictures=" + std::to_string(circumstances.num_pictures));
-  }
-  add(set, "blocks=50");
-  return command;
 }
 
 }  // namespace elliptical::measure

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "elliptical/base/records.h"
@@ -22,6 +23,10 @@ struct AttackKind {
   int64_t seed = 0;
   auto operator<=>(const AttackKind&) const = default;
 };
+
+/// The mean over AutoAttack's attacks, each by itself, and these.
+inline constexpr const char *kIndividualMean = "individual-mean",
+                            *kIndividualAttacks = "apgd-ce,apgd-t,fab-t,square";
 
 /// Data and how they were read (docs/data.md); of pictures only the data. Perplexities that were
 /// read in different ways are different quantities.
@@ -59,17 +64,20 @@ std::optional<Circumstances> circumstances_of(const Record& record, const TaskMe
 /// Whether data were damaged as `compare` does it: but for kind and strength with what is usual.
 bool is_usual_damage(const Circumstances& circumstances);
 
-/// The command that measures a run in these circumstances, with parts of the data recorded apart.
-std::string measuring_command(const Circumstances& circumstances,
-                              const TaskMeasures& measures,
-                              const std::string& folder);
+/// What is unusual about the damage, by its labels.
+std::vector<std::pair<std::string, std::string>> damage_details(const Circumstances& circumstances,
+                                                                const Perturbation& perturbation);
 
-/// "1/255", "0.01"
+/// "1/255" where the fraction is this very number, else all digits: "0.01". What is read back is
+/// the same number.
 std::string eps_text(double eps);
 
 /// What an attack is called: its name, and in words what is not usual about it follows its budget:
 /// "pgd" and {"eps 1/255", "steps=7"}.
 std::vector<std::string> attack_details(const AttackKind& attack);
+
+/// "auto-attack, eps 8/255: REMARK": what is worth knowing beside its number.
+std::string remark_text(const AttackKind& attack, const std::string& remark);
 
 /// "RUN: accuracy under pgd, eps 1/255 may be too high, WHY"
 std::string doubt_text(const std::string& folder,

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "elliptical/base/errors.h"
+#include "elliptical/base/printable.h"
 
 namespace elliptical::measure {
 namespace {
@@ -53,7 +54,7 @@ std::optional<double> number_label(const Record& record, const std::string& name
 template <class T>
 T required_label(const Record& record, const std::string& name) {
   const std::optional<T> value = value_of<T>(record, name);
-  if (!value) throw DataError("label " + name + " is missing or of another type");
+  if (!value) throw DataError("label " + printable(name) + " is missing or of another type");
   return *value;
 }
 template std::string required_label<std::string>(const Record&, const std::string&);
@@ -102,6 +103,10 @@ bool is_block(const Record& record) { return record.labels.contains("block"); }
 bool is_of_head(const Record& record) { return record.labels.contains("head"); }
 
 bool is_of_class(const Record& record) { return record.labels.contains(kClass); }
+
+bool is_part(const Record& record) {
+  return is_block(record) || is_of_head(record) || is_of_class(record);
+}
 
 bool is_of_other_weights(const Record& record) { return record.labels.contains("weights"); }
 

@@ -52,6 +52,11 @@ bool is_block(const Record& record);
 bool is_of_head(const Record& record);
 /// Of one of the classes of the targets.
 bool is_of_class(const Record& record);
+/// Any of these: a part of a measurement, which is for programs.
+bool is_part(const Record& record);
+/// Label of the records of parts of pictures: all classes are alike in each of them. Records of
+/// earlier versions have none: their parts were neighbours, which may be of one class.
+inline constexpr const char *kCut = "cut", *kBalancedCut = "balanced";
 /// Labels of a part of the data whose measure is a ratio of sums (measure.h); `class` says of which
 /// class where there is one for each.
 inline constexpr const char *kNumerator = "numerator", *kDenominator = "denominator",

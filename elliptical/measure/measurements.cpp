@@ -16,7 +16,7 @@ namespace {
 /// Whether a part of the data stands for all of them: neighbours among pictures may be of one
 /// class.
 bool is_fair_block(const Record& record, const TaskMeasures& measures) {
-  return !measures.has_balanced_blocks || label_text(record, "cut") == "balanced";
+  return !measures.has_balanced_blocks || label_text(record, kCut) == kBalancedCut;
 }
 
 /// The place in `numbers` that a record belongs to; their number: none.
@@ -160,6 +160,7 @@ Measurements measurements_at(const std::vector<Record>& records,
       measurement.value = record.value;
       measurement.count = record.count;
       measurement.doubts = attack_doubts(record);
+      measurement.remarks = attack_remarks(record);
       measurement.num_classes = whole_label(record, "classes").value_or(0);
     }
   }

@@ -37,6 +37,7 @@ struct Measurement {
   int64_t num_classes = 0;    ///< of the pictures; 0: unknown
   /// Why a robust accuracy may be too high (measure/attack_flags.h).
   std::vector<std::string> doubts = {};
+  std::vector<std::string> remarks = {};  ///< of the attack, what takes nothing from the number
 };
 
 /// The record of a part of the data whose measure is a ratio of sums, one for each class where

@@ -37,9 +37,16 @@ Measurements whole_measurements(const std::vector<Record>& records,
   return result;
 }
 
-bool is_wanted(const Circumstances& is, const WantedDamage& wanted) {
+bool is_wanted(const Circumstances& is, const ChosenDamage& wanted) {
   return is.perturbation == wanted.perturbation && is.strength == wanted.strength &&
-         is.corruption == wanted.corruption && is_usual_damage(is);
+         is.corruption == wanted.kind && is_usual_damage(is);
+}
+
+/// 0, 1, ...: all of them lack.
+std::vector<size_t> places(size_t count) {
+  std::vector<size_t> all(count);
+  std::iota(all.begin(), all.end(), size_t{0});
+  return all;
 }
 
 }  // namespace
@@ -48,9 +55,8 @@ Missing missing_of(const std::vector<Record>& records,
                    int64_t last_step,
                    const TaskMeasures& measures,
                    const WantedMeasurements& wanted) {
-  Missing missing{.damaged = wanted.damage.has_value()};
-  missing.attacks.resize(wanted.attacks.size());
-  std::iota(missing.attacks.begin(), missing.attacks.end(), size_t{0});
+  Missing missing{.damages = places(wanted.damages.size()),
+                  .attacks = places(wanted.attacks.size())};
   const auto validation = std::find_if(records.begin(), records.end(), [&](const Record& record) {
     return source_of(record) == Source::kTraining && step_of(record) == last_step &&
            is_clean_number(record, measures);
@@ -72,9 +78,8 @@ Missing missing_of(const std::vector<Record>& records,
   const bool is_part = wanted.num_pictures > 0 && wanted.num_pictures < num_all;
   for (const auto& [circumstances, by_number] : measured) {
     const Circumstances& is = circumstances;
-    if (wanted.damage && is_wanted(is, *wanted.damage) &&
-        is.num_pictures == (is_part ? wanted.num_pictures : 0)) {
-      missing.damaged = false;
+    if (is.num_pictures == (is_part ? wanted.num_pictures : 0)) {
+      std::erase_if(missing.damages, [&](size_t i) { return is_wanted(is, wanted.damages[i]); });
     }
     if (is.condition == Condition::kAttacked &&
         is.num_pictures == (is_part ? wanted.num_pictures : num_all)) {

@@ -6,35 +6,28 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "elliptical/base/records.h"
+#include "elliptical/measure/chosen_damage.h"
 #include "elliptical/measure/circumstances.h"
 
 namespace elliptical::measure {
-
-/// Damage that is to be measured beside clean data, otherwise as usual.
-struct WantedDamage {
-  std::string perturbation;
-  double strength = 0;
-  std::string corruption;  ///< of perturbations that have several kinds
-};
 
 /// What a comparison measures of each run.
 struct WantedMeasurements {
   std::string split;
   std::string method;  ///< of reading the data; empty: as the validation while training
-  std::optional<WantedDamage> damage;
+  std::vector<ChosenDamage> damages;  ///< beside clean data, otherwise as usual
   std::vector<AttackKind> attacks;
   int64_t num_pictures = 0;  ///< damaged and attacked ones: only so many; 0: all
 };
 
 struct Missing {
   bool validation = true;  ///< after the last step of training: nothing is known about the data
-  bool clean = true, damaged = true;
-  std::vector<size_t> attacks;  ///< places in `WantedMeasurements::attacks`
+  bool clean = true;
+  std::vector<size_t> damages, attacks;  ///< places in those of WantedMeasurements
 };
 
 /// What lacks of a run whose training ends with `last_step`. Measurements without records of parts of

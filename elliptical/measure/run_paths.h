@@ -13,10 +13,14 @@
 // Whoever writes there holds the lock (run/run_folder.h); reading needs none.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
 namespace elliptical::measure {
+
+/// Of config.toml: what is larger is none.
+inline constexpr uint64_t kMaxConfigBytes = 1 << 20;
 
 struct RunPaths {
   std::filesystem::path folder;

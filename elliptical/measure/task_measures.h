@@ -85,9 +85,10 @@ struct DamageError {
 /// Records of how the main measure falls when data are attacked or damaged, for charts; empty:
 /// there are none.
 struct RobustnessRecords {
-  const char* undamaged = "";  ///< beside those of attacks: "clean_accuracy"
-  const char* attacked = "";   ///< "robust_accuracy"
-  const char* by_damage = "";  ///< of one corruption and severity: "corrupted_accuracy"
+  const char* undamaged = "";    ///< beside those of attacks: "clean_accuracy"
+  const char* attacked = "";     ///< "robust_accuracy"
+  const char* attack_lead = "";  ///< what eps is the limit of, a sentence for readers of charts
+  const char* by_damage = "";    ///< of one corruption and severity: "corrupted_accuracy"
   std::span<const DamageError> errors = {};
   const char* error_axis = "";
 };
@@ -113,6 +114,7 @@ struct TaskMeasures {
   /// Which record of a validation while training tells the loss, and what that is in nats.
   const char* loss_metric = "";
   double (*nats)(double value) = nullptr;
+  const char* loss_lead = "Loss in nats.";  ///< what a report says above the curves of losses
   RobustnessRecords robustness = {};
   /// What a report says above charts of clean and damaged data.
   const char* lead = "";

@@ -45,7 +45,7 @@ std::vector<std::string> metric_estimators_op() {
     for (const EstimatorOption* option : row.options) {
       if (option != nullptr) add(options, true, option->name);
     }
-    words.insert(words.end(), {row.name, reads, options});
+    words.insert(words.end(), {row.name, reads, options, row.streams() ? "streams" : ""});
   }
   return words;
 }

@@ -221,7 +221,7 @@ const std::vector<MetricEstimator>& metric_estimators();
 std::vector<std::string> metric_estimator_names();
 
 /// `elliptical::_metric_estimators`: for each estimator its name, the tensors that it reads and its
-/// options, the latter two as words with spaces in between.
+/// options, these two as words with spaces in between, and "streams" where it does.
 std::vector<std::string> metric_estimators_op();
 
 }  // namespace elliptical::ops

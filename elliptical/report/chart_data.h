@@ -34,11 +34,21 @@ std::vector<size_t> chosen_runs(const std::vector<RunData>& runs,
 std::vector<size_t> first_runs(const std::vector<RunData>& runs,
                                const std::vector<std::string>& methods);
 
-/// "differences", "perplexities" (one seed each), "means", "speeds"; clean against swapped: "pairs"
-/// (one seed each), "pair_means".
-void add_comparison_data(const Comparison& comparison,
+/// "differences".
+void add_difference_data(const Comparison& comparison,
                          const std::vector<std::string>& methods,
                          ChartData& data);
+
+/// "values" (one seed each), "means"; clean against damaged data: "pairs" (one seed each),
+/// "pair_means".
+void add_value_data(const Comparison& comparison,
+                    const std::vector<std::string>& methods,
+                    ChartData& data);
+
+/// "speeds".
+void add_speed_data(const Comparison& comparison,
+                    const std::vector<std::string>& methods,
+                    ChartData& data);
 
 /// "losses": training and validation, in nats per token, with the range over runs where lines are
 /// means over runs.

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "elliptical/report/charts_impl.h"
-#include "elliptical/report/robustness.h"
 
 namespace elliptical::report {
 namespace {
@@ -62,35 +61,12 @@ json difference_spec(const measure::Measure& measure, const std::vector<std::str
   return spec;
 }
 
-void add_differences(std::vector<Chart>& charts,
-                     const std::string& prefix,
-                     const std::string& against,
-                     const Comparison& comparison,
-                     const std::vector<std::string>& methods,
-                     const DataTable& table) {
-  if (against.empty() || !comparison.has_intervals()) return;
-  for (size_t m = 0; m < comparison.columns.size(); ++m) {
-    const std::string& name = comparison.columns[m].name;
-    const auto rows = table.rows_where("measure", name);
-    if (std::none_of(rows.begin(), rows.end(),
-                     [&](size_t row) { return table.at(row, "against") == against; })) {
-      continue;
-    }
-    charts.push_back({.id = prefix + "-" + std::to_string(m),
-                      .title = name,
-                      .text = "",
-                      .tables = {"differences"},
-                      .spec = difference_spec(*comparison.columns[m].measure, methods),
-                      .where = {{"measure", name}, {"against", against}}});
-  }
-}
-
 /// Every seed, the mean and one standard deviation.
 json value_spec(const measure::Measure& measure, const std::vector<std::string>& methods) {
   json spec = json::parse(R"json({
     "width": "container", "height": {"step": 26},
     "layer": [
-      {"data": {"name": "perplexities"}, "mark": {"type": "tick", "thickness": 1.5, "size": 12, "opacity": 0.55}},
+      {"data": {"name": "values"}, "mark": {"type": "tick", "thickness": 1.5, "size": 12, "opacity": 0.55}},
       {"data": {"name": "means"}, "mark": {"type": "rule", "strokeWidth": 2},
        "encoding": {"x": {"field": "low", "type": "quantitative"}, "x2": {"field": "high"}}},
       {"data": {"name": "means"}, "mark": {"type": "point", "filled": true, "size": 80, "opacity": 1}}]})json");
@@ -130,7 +106,7 @@ json pair_spec(const Comparison& comparison,
   json& axes = spec["layer"][3]["encoding"];
   const std::string name = comparison.measures->main().name, data = comparison.measures->data;
   axes["x"]["title"] = name + ", clean " + data;
-  axes["y"]["title"] = name + ", " + comparison.perturbation->damaged + " " + data;
+  axes["y"]["title"] = name + ", " + comparison.damaged() + " " + data;
   for (json& layer : spec["layer"]) {
     layer["encoding"]["color"] = method_colour(methods, &means);
     for (const char* axis : {"x", "y"}) {
@@ -198,67 +174,84 @@ json method_colour(const std::vector<std::string>& methods, const DataTable* tab
   return colour;
 }
 
-ChartGroups make_charts(const Comparison& comparison,
-                        const std::vector<std::string>& methods,
-                        const ChartData& data,
-                        bool has_snapshots) {
-  ChartGroups groups;
-  const DataTable& differences = data.at("differences");
-  add_differences(groups.differences, "difference", comparison.reference, comparison, methods,
-                  differences);
-  add_differences(groups.to_matched, "matched", comparison.matched, comparison, methods,
-                  differences);
+std::vector<Chart> difference_charts(const std::string& prefix,
+                                     const std::string& against,
+                                     const Comparison& comparison,
+                                     const std::vector<std::string>& methods,
+                                     const ChartData& data) {
+  std::vector<Chart> charts;
+  if (against.empty() || !comparison.has_intervals()) return charts;
+  const DataTable& table = data.at("differences");
+  for (size_t m = 0; m < comparison.columns.size(); ++m) {
+    const std::string& name = comparison.columns[m].name;
+    const auto rows = table.rows_where("measure", name);
+    if (std::none_of(rows.begin(), rows.end(),
+                     [&](size_t row) { return table.at(row, "against") == against; })) {
+      continue;
+    }
+    charts.push_back({.id = prefix + "-" + std::to_string(m),
+                      .title = name,
+                      .text = "",
+                      .tables = {"differences"},
+                      .spec = difference_spec(*comparison.columns[m].measure, methods),
+                      .where = {{"measure", name}, {"against", against}}});
+  }
+  return charts;
+}
 
+std::vector<Chart> value_charts(const Comparison& comparison,
+                                const std::vector<std::string>& methods,
+                                const ChartData& data) {
+  std::vector<Chart> charts;
   const bool has_pairs = !data.at("pair_means").empty();
   const size_t clean_place = comparison.main_column(measure::Condition::kClean),
                damaged_place = comparison.main_column(measure::Condition::kDamaged);
   if (has_pairs) {
-    groups.perplexities.push_back(
+    const bool is_higher_better = comparison.measures->main().higher_is_better;
+    charts.push_back(
         {.id = "pairs",
-         .title = std::string("Clean against ") + comparison.perturbation->damaged,
-         .text = std::string(comparison.measures->main().higher_is_better ? "Upper right"
-                                                                          : "Lower left") +
+         .title = "Clean against " + comparison.damaged(),
+         .text = std::string(is_higher_better ? "Upper right" : "Lower left") +
                  " is better. Small points: seeds; bars: one standard deviation over seeds.",
          .tables = {"pair_means", "pairs"},
          .spec = pair_spec(comparison, methods, data.at("pair_means"))});
   }
   for (size_t m = 0; m < comparison.columns.size(); ++m) {
     const Column& column = comparison.columns[m];
-    const std::string& name = column.name;
     if (has_pairs && (m == clean_place || m == damaged_place)) continue;
-    if (column.has_own_section) continue;
-    if (!has_measure(data.at("means"), name)) continue;
-    groups.perplexities.push_back({.id = "value-" + std::to_string(m),
-                                   .title = name,
-                                   .text = "Ticks: seeds; bars: one standard deviation over seeds.",
-                                   .tables = {"means", "perplexities"},
-                                   .spec = value_spec(*column.measure, methods),
-                                   .where = {{"measure", name}}});
+    if (column.has_own_section || !has_measure(data.at("means"), column.name)) continue;
+    charts.push_back({.id = "value-" + std::to_string(m),
+                      .title = column.name,
+                      .text = "Ticks: seeds; bars: one standard deviation over seeds.",
+                      .tables = {"means", "values"},
+                      .spec = value_spec(*column.measure, methods),
+                      .where = {{"measure", column.name}}});
   }
-  if (const DataTable& losses = data.at("losses"); !losses.empty()) {
-    bool has_bands = false;
-    for (size_t row = 0; row < losses.size(); ++row) has_bands |= !losses.at(row, "low").is_null();
-    groups.losses.push_back(
-        {.id = "losses",
-         .title = "Loss while training",
-         .text = "Training loss averaged over ranges of steps; validation loss dashed.",
-         .tables = {"losses"},
-         .spec = loss_spec(methods, losses, has_bands)});
-  }
-  if (!data.at("speeds").empty()) {
-    groups.speeds.push_back(
-        {.id = "speeds",
-         .title = "Speed of training",
-         .text =
-             "Higher is better. Only runs of the same hour on the same machine can be compared.",
-         .tables = {"speeds"},
-         .spec = speed_spec(comparison.unit, methods)});
-  }
-  groups.attacks = attack_charts(methods, *comparison.measures, data);
-  groups.corruptions = corruption_charts(methods, *comparison.measures, data);
-  groups.metric = metric_charts(methods, data);
-  if (has_snapshots) groups.snapshots = snapshot_charts();
-  return groups;
+  return charts;
+}
+
+std::vector<Chart> loss_charts(const std::vector<std::string>& methods, const ChartData& data) {
+  const DataTable& losses = data.at("losses");
+  if (losses.empty()) return {};
+  bool has_bands = false;
+  for (size_t row = 0; row < losses.size(); ++row) has_bands |= !losses.at(row, "low").is_null();
+  return {{.id = "losses",
+           .title = "Loss while training",
+           .text = "Training loss averaged over ranges of steps; validation loss dashed.",
+           .tables = {"losses"},
+           .spec = loss_spec(methods, losses, has_bands)}};
+}
+
+std::vector<Chart> speed_charts(const std::string& unit,
+                                const std::vector<std::string>& methods,
+                                const ChartData& data) {
+  if (data.at("speeds").empty()) return {};
+  return {
+      {.id = "speeds",
+       .title = "Speed of training",
+       .text = "Higher is better. Only runs of the same hour on the same machine can be compared.",
+       .tables = {"speeds"},
+       .spec = speed_spec(unit, methods)}};
 }
 
 }  // namespace elliptical::report

@@ -25,20 +25,21 @@ struct Chart {
   std::map<std::string, std::string> where = {};
 };
 
-/// Groups of charts, as sections of the page show them. A chart without data is left out.
-struct ChartGroups {
-  std::vector<Chart> differences;  ///< to the reference, one for each measure
-  std::vector<Chart> to_matched;   ///< to the matched constant
-  std::vector<Chart> perplexities, losses, speeds;
-  std::vector<Chart> attacks, corruptions;  ///< see robustness.h
-  std::vector<Chart> costs;                 ///< of attention variants, see variant_bench.h
-  std::vector<Chart> metric;                ///< of the selected run: means of heads, profile, drift
-  std::vector<Chart> snapshots;             ///< of the selected head: ellipse, attention
-};
+// A chart without data is left out.
 
-ChartGroups make_charts(const Comparison& comparison,
-                        const std::vector<std::string>& methods,
-                        const ChartData& data,
-                        bool has_snapshots);
+/// Differences to the method `against`, one for each column.
+std::vector<Chart> difference_charts(const std::string& prefix,
+                                     const std::string& against,
+                                     const Comparison& comparison,
+                                     const std::vector<std::string>& methods,
+                                     const ChartData& data);
+/// Clean against damaged data, and values of the other columns that have no section of their own.
+std::vector<Chart> value_charts(const Comparison& comparison,
+                                const std::vector<std::string>& methods,
+                                const ChartData& data);
+std::vector<Chart> loss_charts(const std::vector<std::string>& methods, const ChartData& data);
+std::vector<Chart> speed_charts(const std::string& unit,
+                                const std::vector<std::string>& methods,
+                                const ChartData& data);
 
 }  // namespace elliptical::report

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Parts of make_charts that stand in files of their own.
+// What files of charts share, and the charts of heads.
 #pragma once
 
 #include <string>

@@ -30,7 +30,6 @@ class Comparer {
     result_.task = selection.task;
     result_.data = selection.data;
     if (!selection.runs.empty()) result_.measures = selection.runs.front().run->measures;
-    result_.perturbation = result_.measures->usual_perturbation();
     result_.problems = std::move(selection.problems);
     for (const SelectedRun& selected : selection.runs) {
       runs_.push_back({selected.run, measure::measurements_at(selected.run->records, selected.step,
@@ -43,12 +42,15 @@ class Comparer {
     ColumnChoice choice = choose_columns(runs_, options_);
     result_.split = choice.split;
     result_.reading = choice.reading;
-    result_.strength = choice.strength;
-    result_.corruption = choice.corruption;
-    if (choice.perturbation != nullptr) result_.perturbation = choice.perturbation;
+    result_.damages = std::move(choice.damages);
+    if (const auto* usual = result_.measures->usual_perturbation();
+        usual != nullptr && result_.damages.empty()) {
+      result_.damages = {{.perturbation = usual}};
+    }
     result_.columns = std::move(choice.columns);
     result_.has_non_finite = choice.has_non_finite;
     result_.problems.insert(result_.problems.end(), choice.problems.begin(), choice.problems.end());
+    result_.remarks = std::move(choice.remarks);
     make_methods();
     for (MethodRow& row : result_.rows) fill_row(row);
     for (size_t c = 0; c < result_.columns.size(); ++c) {

@@ -23,6 +23,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -61,6 +62,7 @@ struct Column {
   std::string place;  ///< the same in a sentence: "on clean text", "under pgd (eps 1/255)"
   const measure::Measure* measure = nullptr;  ///< never null in a comparison
   measure::Condition condition = measure::Condition::kClean;
+  std::string perturbation = {};        ///< of damaged data: by what
   bool has_own_section = false;         ///< see measure::ComparedNumber
   int64_t num_pictures = 0;             ///< only so many; 0: all
   int64_t num_all = 0;                  ///< of so many; 0: unknown
@@ -85,27 +87,37 @@ struct MethodRow {
   bool leaks_future = false;
 };
 
+/// What was done to damaged data.
+struct MeasuredDamage {
+  const measure::Perturbation* perturbation;
+  std::string kind = {};  ///< where it has several
+  double strength = 0;    ///< 0 where nothing was measured
+};
+
 struct Comparison {
   std::string task, data, split;
   measure::Reading reading;  ///< of all columns
   /// What its task declares: what it is compared by, which data.
   const measure::TaskMeasures* measures = &measure::kNoMeasures;
   std::string unit = "tokens";  ///< that the speed of training is counted in
-  double strength = 0;          ///< of damaged data; 0 when nothing was measured on them
-  std::string corruption;       ///< of damage that has several kinds: which
-  /// What damaged data are damaged by, or would be; null: nothing can be done to them.
-  const measure::Perturbation* perturbation = nullptr;
+  /// What was measured on damaged data, in the order of the task; where nothing was, what is usual.
+  std::vector<MeasuredDamage> damages;
   std::vector<Column> columns;        ///< clean, damaged, attacked as first recorded
   std::string reference;              ///< name of the method that others are compared with
   std::string matched;                ///< name of the matched constant, empty when there is none
   std::vector<MethodRow> rows;        ///< reference first, then methods, then controls
   std::vector<std::string> problems;  ///< what could not be compared, and what to do about it
+  std::vector<std::string> remarks;   ///< what is worth knowing beside: it takes nothing away
   bool is_smoke = false;              ///< some of the runs are shrunk ones of --smoke
   bool has_non_finite = false;        ///< some number could not be compared for not being finite
 
   /// The place of the column of these data that is of the main measure of the task; their number
   /// where there is none.
   size_t main_column(measure::Condition condition) const;
+  /// What damaged data are called: "swapped"; "" where nothing can be done to them.
+  std::string damaged() const {
+    return damages.empty() ? "" : damages.front().perturbation->damaged;
+  }
   /// Whether anything can be said about differences at all: with one seed not.
   bool has_intervals() const;
 };
@@ -114,12 +126,16 @@ struct Comparison {
 inline constexpr const char* kSmokeBanner =
     "These are smoke runs, shrunk by --smoke to end within seconds: their numbers mean nothing.";
 
+/// What is wanted of damaged data; what is absent: as most runs were measured.
+struct WantedDamage {
+  std::optional<std::string> kind = {};
+  std::optional<double> strength = {};
+};
+
 struct ComparisonOptions {
   std::string reference = "softmax";  ///< the first method when there is none of this name
   std::string split;                  ///< empty: test where it was measured, else validation
-  /// Of damaged data; absent: as most runs were measured.
-  std::optional<double> strength;
-  std::optional<std::string> corruption;
+  std::map<std::string, WantedDamage> damages;  ///< by perturbation
   std::string method;  ///< of reading text; empty: as most runs were measured, "block" of equals
   std::optional<int64_t> num_pictures;  ///< 0, or as many as there are: all
   int64_t num_replicates = 10000;

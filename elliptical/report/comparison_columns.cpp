@@ -57,6 +57,8 @@ class Chooser {
   std::vector<measure::Circumstances> choose_attacks(
       const std::optional<measure::Circumstances>& clean);
   void drop_unfair(std::vector<measure::Circumstances>& attacks);
+  const measure::TaskMeasures& measures() const;
+  bool is_wanted_damage(const measure::Circumstances& circumstances) const;
   bool has_wanted_pictures(const measure::Circumstances& circumstances) const;
   bool is_wanted_method(const measure::Circumstances& circumstances) const {
     return options_.method.empty() || circumstances.reading.method == options_.method;
@@ -86,21 +88,36 @@ ColumnChoice Chooser::choose() {
       if (!run.chosen.empty() && run.chosen[0] != nullptr) num_all_ = run.chosen[0]->count;
     }
   }
-  const auto damaged = most_common(runs_, [&](const measure::Circumstances& c) {
-    return c.split == result_.split && c.condition == measure::Condition::kDamaged &&
-           (clean ? c.reading == clean->reading : is_wanted_method(c)) &&
-           c.strength == options_.strength.value_or(c.strength) &&
-           c.corruption == options_.corruption.value_or(c.corruption) && has_wanted_pictures(c);
-  });
-  if (damaged) {
+  std::optional<measure::Reading> reading;
+  if (clean) reading = clean->reading;
+  for (const measure::Perturbation& perturbation : measures().perturbations) {
+    const auto damaged = most_common(runs_, [&](const measure::Circumstances& c) {
+      return c.split == result_.split && c.perturbation == perturbation.name &&
+             (reading ? c.reading == *reading : is_wanted_method(c)) && is_wanted_damage(c) &&
+             has_wanted_pictures(c);
+    });
+    if (!damaged) continue;
     result_.reading = damaged->reading;
-    result_.strength = damaged->strength;
-    result_.corruption = damaged->corruption;
-    result_.perturbation = runs_.front().run->measures->find_perturbation(damaged->perturbation);
+    reading = damaged->reading;
+    result_.damages.push_back({.perturbation = &perturbation,
+                               .kind = damaged->corruption,
+                               .strength = damaged->strength});
     add_columns(*damaged);
   }
   for (const measure::Circumstances& attacked : choose_attacks(clean)) add_columns(attacked);
   return std::move(result_);
+}
+
+const measure::TaskMeasures& Chooser::measures() const {
+  return runs_.empty() ? measure::kNoMeasures : *runs_.front().run->measures;
+}
+
+bool Chooser::is_wanted_damage(const measure::Circumstances& circumstances) const {
+  const auto wanted = options_.damages.find(circumstances.perturbation);
+  if (wanted == options_.damages.end()) return true;
+  const auto& [kind, strength] = wanted->second;
+  return circumstances.corruption == kind.value_or(circumstances.corruption) &&
+         circumstances.strength == strength.value_or(circumstances.strength);
 }
 
 /// All pictures are meant where as many as there are, or more, are asked for.
@@ -151,10 +168,12 @@ std::vector<measure::Circumstances> Chooser::choose_attacks(
     const std::set<std::string>& of_attack = names.at(c);
     if (of_attack.size() > 1) return false;
     if (has_others) {
+      measure::CommandTarget others = command_target(*runs_.front().run);
+      others.folder = "RUN";
       result_.problems.push_back(
           "attacks: only " + *of_attack.begin() + " is attacked by " + attack_words(c).name +
           " (left out; for the others: " +
-          measure::measuring_command(c, *runs_.front().run->measures, "RUN") + ")");
+          measure::measuring_command(c, *runs_.front().run->measures, others) + ")");
     }
     return true;
   });
@@ -200,13 +219,17 @@ void Chooser::add_columns(const measure::Circumstances& circumstances) {
                     " data";
       result_.problems.push_back(
           folder + ": is not " + what + " as the others are (" +
-          measure::measuring_command(circumstances, *run.run->measures, folder) + ")");
+          measure::measuring_command(circumstances, *run.run->measures, command_target(*run.run)) +
+          ")");
       continue;
     }
     for (const auto& [place, measurement] : found->second) {
       const measure::ComparedNumber& number = run.run->measures->numbers[place];
       for (const std::string& doubt : measurement.doubts) {
         result_.problems.push_back(measure::doubt_text(folder, circumstances.attack, doubt));
+      }
+      for (const std::string& remark : measurement.remarks) {
+        add_once(measure::remark_text(circumstances.attack, remark), result_.remarks);
       }
       if (is_usable(*number.measure, measurement.value)) {
         auto& column = columns[place];
@@ -233,6 +256,7 @@ void Chooser::add_column(const measure::ComparedNumber& number,
                       : Column{.name = number.name, .place = number.place};
   column.measure = number.measure;
   column.condition = circumstances.condition;
+  column.perturbation = circumstances.perturbation;
   column.has_own_section = number.has_own_section;
   const bool is_part = circumstances.num_pictures < num_all_ || num_all_ == 0;
   column.num_pictures = is_part ? circumstances.num_pictures : 0;

@@ -23,11 +23,10 @@ struct MeasuredRun {
 struct ColumnChoice {
   std::string split;
   measure::Reading reading;  ///< of clean data, else of damaged ones
-  double strength = 0;       ///< of damaged data
-  std::string corruption;
-  const measure::Perturbation* perturbation = nullptr;  ///< of damaged data
+  std::vector<MeasuredDamage> damages;
   std::vector<Column> columns;
   std::vector<std::string> problems;  ///< runs that lack a column, with the command that helps
+  std::vector<std::string> remarks;   ///< what attacks noticed that takes nothing from a number
   bool has_non_finite = false;
 };
 

@@ -6,15 +6,12 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "elliptical/base/names.h"
 #include "elliptical/base/sha256.h"
-#include "elliptical/report/attack_pictures.h"
 #include "elliptical/report/chart_data.h"
-#include "elliptical/report/charts.h"
 #include "elliptical/report/escape.h"
-#include "elliptical/report/heat_maps.h"
-#include "elliptical/report/number_list.h"
-#include "elliptical/report/robustness.h"
-#include "elliptical/report/sections.h"
+#include "elliptical/report/section.h"
+#include "elliptical/report/section_html.h"
 #include "elliptical/report/snapshots.h"
 #include "elliptical/report/web_files.h"
 
@@ -76,78 +73,32 @@ std::string make_report(const RunCollection& collection,
                         const ReportOptions& options) {
   std::vector<std::string> problems = collection.problems;
   problems.insert(problems.end(), comparison.problems.begin(), comparison.problems.end());
+  problems.insert(problems.end(), comparison.remarks.begin(), comparison.remarks.end());
   const std::vector<RunData>& runs = collection.runs;
-  const std::vector<std::string> methods = drawn_methods(comparison, runs);
-  if (methods.size() == kMaxMethods && comparison.rows.size() > kMaxMethods) {
+  ReportInput input{.runs = runs,
+                    .comparison = comparison,
+                    .bench = options.bench,
+                    .methods = drawn_methods(comparison, runs)};
+  input.chosen = chosen_runs(runs, input.methods);
+  input.first_runs = first_runs(runs, input.methods);
+  if (input.methods.size() == kMaxMethods && comparison.rows.size() > kMaxMethods) {
     problems.push_back("charts: " + std::to_string(kMaxMethods) +
                        " methods at most are drawn, there are " +
                        std::to_string(comparison.rows.size()) + " (the table has more of them)");
   }
-  const std::vector<size_t> chosen = chosen_runs(runs, methods);
 
-  ChartData tables;
-  add_comparison_data(comparison, methods, tables);
-  add_loss_data(runs, methods, tables, problems);
-  add_metric_data(runs, chosen, tables);
-  add_robustness_data(runs, methods, *comparison.measures, tables, problems);
-  const json heat = read_heat_maps(runs, first_runs(runs, methods), problems);
-  const json snapshots =
-      read_snapshots(runs, first_runs(runs, methods), problems,
-                     kSnapshotBytes - std::min(kSnapshotBytes / 2, json_in_script(heat).size()));
-  const json attacked = read_attack_pictures(runs, first_runs(runs, methods), problems);
-  ChartGroups charts = make_charts(comparison, methods, tables, !snapshots.empty());
-  if (options.bench) {
-    charts.costs = variant_charts(*options.bench);
-    tables.emplace("variant_times", options.bench->times);
-    tables.emplace("variant_memory", options.bench->memory);
+  json data = {{"charts", json::object()}, {"runs", runs_json(runs)}, {"tables", json::object()}};
+  std::string sections;
+  for (const SectionEntry& entry : section_table()) {
+    const SectionParts parts = entry.make(input);
+    sections += parts.html;
+    add_charts(parts.charts, data["charts"]);
+    for (const auto& [name, table] : parts.tables) data["tables"][name] = table.to_json();
+    for (const auto& [name, value] : parts.data) data[name] = value;
+    for (const std::string& problem : parts.problems) add_once(problem, problems);
   }
-  const NumberList numbers = list_numbers(runs);
-
-  json data = {{"attacked", attacked},    {"charts", json::object()}, {"heat", heat},
-               {"numbers", numbers.rows}, {"runs", runs_json(runs)},  {"snapshots", snapshots},
-               {"tables", json::object()}};
-  for (const auto* group : {&charts.differences, &charts.to_matched, &charts.perplexities,
-                            &charts.losses, &charts.speeds, &charts.attacks, &charts.corruptions,
-                            &charts.costs, &charts.metric, &charts.snapshots}) {
-    add_charts(*group, data["charts"]);
-  }
-  for (const auto& [name, table] : tables) data["tables"][name] = table.to_json();
-
-  std::string body;
-  if (std::any_of(runs.begin(), runs.end(), is_smoke)) body += smoke_box();
-  body += problems_box(problems);
-  if (!runs.empty()) {
-    body += headline_section(comparison);
-    body += comparison_section(comparison, charts);
-    const measure::TaskMeasures& measures = *comparison.measures;
-    const std::string damaged = comparison.perturbation == nullptr
-                                    ? ""
-                                    : std::string(" and ") + comparison.perturbation->damaged;
-    body +=
-        chart_section("Clean" + damaged + " " + measures.data, measures.lead, charts.perplexities);
-    body +=
-        chart_section("Attacks",
-                      measures.main().title() +
-                          " over eps, the largest change of a number of a picture; at 0 "
-                          "nothing is changed. What is left is an upper bound: a stronger attack "
-                          "can only lower it.",
-                      charts.attacks);
-    if (!attacked.empty()) body += attacked_section();
-    body += corruption_section(comparison, charts.corruptions);
-    body += loss_section(charts.losses);
-    body += chart_section("Speed", "Measured while training.", charts.speeds);
-  }
-  if (options.bench) {
-    body += chart_section("What attention variants cost",
-                          "Measured by `elliptical bench --what variants` on " +
-                              escape_html(options.bench->machine) + ".",
-                          charts.costs);
-  }
-  if (!runs.empty()) {
-    if (!heat["runs"].empty()) body += heat_section();
-    body += head_section(charts);
-    body += number_section(numbers.rows.size(), numbers.num_all);
-  }
+  const bool has_smoke = std::any_of(runs.begin(), runs.end(), is_smoke);
+  const std::string body = (has_smoke ? smoke_box() : "") + problems_box(problems) + sections;
 
   const WebFiles& files = web_files();
   std::string scripts, hashes;

@@ -139,13 +139,13 @@ void warn_of_full(const DataTable& table, const char* name, std::vector<std::str
 }
 
 /// A comparison has named those of its columns already.
-void note_doubts(const RunData& run, const Record& record, std::vector<std::string>& problems) {
+void note_flags(const RunData& run, const Record& record, std::vector<std::string>& problems) {
+  const measure::AttackKind attack = measure::attack_of(record);
   for (const std::string& doubt : measure::attack_doubts(record)) {
-    const std::string line =
-        measure::doubt_text(run.folder.string(), measure::attack_of(record), doubt);
-    if (std::find(problems.begin(), problems.end(), line) == problems.end()) {
-      problems.push_back(line);
-    }
+    add_once(measure::doubt_text(run.folder.string(), attack, doubt), problems);
+  }
+  for (const std::string& remark : measure::attack_remarks(record)) {
+    add_once(measure::remark_text(attack, remark), problems);
   }
 }
 
@@ -160,7 +160,7 @@ DataTable attack_table(const std::vector<RunData>& runs,
   for (const Found& found :
        find_records(runs, methods, {records.undamaged, records.attacked}, problems)) {
     const Record& record = *found.record;
-    if (record.metric == records.attacked) note_doubts(runs[found.run], record, problems);
+    if (record.metric == records.attacked) note_flags(runs[found.run], record, problems);
     const double eps = record.metric == records.undamaged
                            ? 0
                            : kSteps * measure::number_label(record, "eps").value_or(std::nan(""));
@@ -315,12 +315,19 @@ DataTable error_table(const std::vector<RunData>& runs,
 
 }  // namespace
 
-void add_robustness_data(const std::vector<RunData>& runs,
+void add_attack_data(const std::vector<RunData>& runs,
+                     const std::vector<std::string>& methods,
+                     const measure::TaskMeasures& measures,
+                     ChartData& data,
+                     std::vector<std::string>& problems) {
+  data.emplace("attacks", attack_table(runs, methods, measures, problems));
+}
+
+void add_corruption_data(const std::vector<RunData>& runs,
                          const std::vector<std::string>& methods,
                          const measure::TaskMeasures& measures,
                          ChartData& data,
                          std::vector<std::string>& problems) {
-  data.emplace("attacks", attack_table(runs, methods, measures, problems));
   add_corruption_tables(runs, methods, measures, data, problems);
   data.emplace("corruption_errors", error_table(runs, methods, measures, problems));
 }

@@ -16,12 +16,18 @@ namespace elliptical::report {
 /// Points of a table, and charts of attacks, that a page has at most.
 inline constexpr size_t kMaxRobustnessRows = 4000, kMaxAttackCharts = 24;
 
-/// "attacks": accuracy over eps in 255ths, clean at 0;
-/// "corruptions": accuracy of each corruption, mean over the severities that all its runs have;
-/// "severities": accuracy over severity, of each corruption and of the mean of those that all runs
-/// have at all severities; "corruption_errors": mce and extra_mce.
+/// "attacks": the measure over eps in 255ths, clean at 0.
 /// Only like is drawn together: of several data sets the one that most runs were measured on.
-void add_robustness_data(const std::vector<RunData>& runs,
+void add_attack_data(const std::vector<RunData>& runs,
+                     const std::vector<std::string>& methods,
+                     const measure::TaskMeasures& measures,
+                     ChartData& data,
+                     std::vector<std::string>& problems);
+
+/// "corruptions": the measure of each corruption, mean over the severities that all its runs have;
+/// "severities": over severity, of each corruption and of the mean of those that all runs have at
+/// all severities; "corruption_errors". Of several data sets as above.
+void add_corruption_data(const std::vector<RunData>& runs,
                          const std::vector<std::string>& methods,
                          const measure::TaskMeasures& measures,
                          ChartData& data,

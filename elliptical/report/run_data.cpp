@@ -19,7 +19,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kMaxDepth = 4;
-constexpr uint64_t kMaxConfigBytes = 1 << 20;
 
 std::optional<int64_t> whole_number(const std::string& text) {
   int64_t number = 0;
@@ -35,7 +34,7 @@ std::string read_config(RunData& run) {
   const std::string advice = " (left out; move the folder away if it is no run of this program)";
   std::map<std::string, std::string> values;
   try {
-    run.config = read_file(file, kMaxConfigBytes);
+    run.config = read_file(file, measure::kMaxConfigBytes);
     values = recipe_values(run.config, file);
   } catch (const std::runtime_error& error) {  // DataError, ConfigError
     return error.what() + advice;
@@ -142,6 +141,15 @@ RunCollection read_runs(const std::vector<fs::path>& folders, const measure::Mea
     return std::tie(a.name, a.seed, a.folder) < std::tie(b.name, b.seed, b.folder);
   });
   return collection;
+}
+
+measure::CommandTarget command_target(const RunData& run) {
+  measure::CommandTarget target{.folder = run.folder.string()};
+  try {
+    target.trained = recipe_values(run.config, measure::RunPaths{run.folder}.config());
+  } catch (const ConfigError&) {  // such a run is not in a collection
+  }
+  return target;
 }
 
 bool is_smoke(const RunData& run) {

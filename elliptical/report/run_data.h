@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "elliptical/base/records.h"
+#include "elliptical/measure/measuring_command.h"
 #include "elliptical/measure/task_measures.h"
 
 namespace elliptical::report {
@@ -42,6 +43,9 @@ struct RunCollection {
 /// declare.
 RunCollection read_runs(const std::vector<std::filesystem::path>& folders,
                         const measure::MeasureTable& tasks);
+
+/// The run as a command that measures it names it, with the options of its recipe.
+measure::CommandTarget command_target(const RunData& run);
 
 /// Whether it was shrunk by --smoke, as its configuration or a record says.
 bool is_smoke(const RunData& run);

@@ -154,7 +154,8 @@ class AttackLoop {
 
   attack::Threat threat(const AttackCase& each) const {
     // The published box is that of pixels although normalized pixels are attacked.
-    if (!is_strict_ && changes_every_picture(each.attack.name())) return {.eps = each.eps};
+    if (!is_strict_ && attack::attack_entry(each.attack.name()).changes_every_picture)
+      return {.eps = each.eps};
     return {.eps = each.eps, .low = at::scalar_tensor(0.0), .high = at::scalar_tensor(1.0)};
   }
 
@@ -168,7 +169,8 @@ class AttackLoop {
       clean = attack::plain_logits(logits, x_);
       require_finite(*clean);
     }
-    const bool from_predictions = !is_strict_ && changes_every_picture(each.attack.name());
+    const bool from_predictions =
+        !is_strict_ && attack::attack_entry(each.attack.name()).changes_every_picture;
     attack::Findings findings;
     const at::Tensor adversarial = attacks_[i]->perturb(
         logits,
@@ -218,7 +220,7 @@ class AttackLoop {
     }
     const Labels labels = set.labels();  // a part is not a beginning of all
     if (const auto subset = labels.find("subset"); subset != labels.end()) {
-      common += "\nsubset = " + std::get<std::string>(subset->second);
+      common += "\nsubset = " + measure::label_text(subset->second);
     }
     for (const auto& data : {request_.task.data_fingerprint(), set.fingerprint()}) {
       for (const auto& [name, checksum] : data) common += "\n" + name + " " + checksum;
@@ -311,8 +313,7 @@ std::vector<Record> evaluate_attacks(const AttackRequest& request) {
   if (request.task.classifier() == nullptr) {
     const Labels labels = request.task.labels();
     const auto task = labels.find("task");
-    const std::string name =
-        task != labels.end() ? std::get<std::string>(task->second) : std::string("another");
+    const std::string name = task != labels.end() ? measure::label_text(task->second) : "another";
     throw UsageError("attack: needs a run whose task classifies pictures, this one's is " + name +
                      " (a text is damaged by: elliptical eval RUN --swap 0.025)");
   }

@@ -4,11 +4,11 @@
 #include <torch/torch.h>
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "elliptical/base/errors.h"
 #include "elliptical/base/safetensors.h"
+#include "elliptical/measure/circumstances.h"
 #include "elliptical/store/tensor_files.h"
 
 namespace elliptical::run {
@@ -39,18 +39,11 @@ std::optional<size_t> shown_case(const AttackPlan& plan) {
   return plan.cases[shown].eps > 0 ? std::optional(shown) : std::nullopt;
 }
 
-std::string eps_text(double eps) {
-  const double steps = std::round(eps * 255);
-  // Only where the fraction is this very number.
-  return steps / 255 == eps ? std::to_string(std::llround(steps)) + "/255"
-                            : nlohmann::json(eps).dump();
-}
-
 std::map<std::string, std::string> attack_metadata(const AttackCase& each,
                                                    AttackProfile profile,
                                                    const std::vector<std::string>& class_names) {
   std::map<std::string, std::string> metadata = {{"attack", each.attack.name()},
-                                                 {"eps", eps_text(each.eps)},
+                                                 {"eps", measure::eps_text(each.eps)},
                                                  {"profile", std::string(to_string(profile))}};
   if (!class_names.empty()) {
     // A folder may have any name: what is no UTF-8 is replaced.

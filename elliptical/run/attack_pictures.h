@@ -23,9 +23,6 @@ inline constexpr int64_t kMaxAttackPictures = 32;
 /// the same eps the first. Nothing for the published profile, and where no eps is above 0.
 std::optional<size_t> shown_case(const AttackPlan& plan);
 
-/// "8/255", "0.01": what `parse_eps` reads back.
-std::string eps_text(double eps);
-
 /// What `--dump` and the file of the report say about a case.
 std::map<std::string, std::string> attack_metadata(const AttackCase& each,
                                                    AttackProfile profile,

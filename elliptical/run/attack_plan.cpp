@@ -1,56 +1,21 @@
 // SPDX-License-Identifier: MIT
 #include "elliptical/run/attack_plan.h"
 
-#include <torch/torch.h>
-
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 
-#include "elliptical/attack/apgd.h"
-#include "elliptical/attack/auto_attack.h"
-#include "elliptical/attack/fab.h"
-#include "elliptical/attack/spsa.h"
 #include "elliptical/base/config.h"
 #include "elliptical/base/errors.h"
 #include "elliptical/base/name_table.h"
+#include "elliptical/base/names.h"
 
 namespace elliptical::run {
 namespace {
-
-/// The parts between commas; UsageError where one is empty or comes twice.
-std::vector<std::string> split_list(const std::string& text, const std::string& subject) {
-  std::vector<std::string> parts;
-  for (const std::string& part : split(text)) {
-    if (part.empty()) {
-      throw UsageError(subject + ": must be a list like a,b, got \"" + text + "\"");
-    }
-    if (std::find(parts.begin(), parts.end(), part) != parts.end()) {
-      throw UsageError(subject + ": must name each once, got \"" + part + "\" twice");
-    }
-    parts.push_back(part);
-  }
-  return parts;
-}
 
 ChosenOptions find_attack(const std::string& name) {
   require_entry<UsageError>(attack::attack_table(), name, "--attack",
                             " (run: elliptical list attacks)");
   return ChosenOptions(attack::attack_choices(), name);
-}
-
-/// What was released differs in these options from what is sound; they do not change top-1
-/// accuracy but for spsa.
-void use_published_options(Options& options) {
-  if (auto* spsa = dynamic_cast<attack::SpsaOptions*>(&options)) {
-    spsa->point = attack::SpsaPoint::kTwicePicture;
-  } else if (auto* apgd = dynamic_cast<attack::ApgdOptions*>(&options)) {
-    apgd->stop_when_broken = false;
-  } else if (auto* fab = dynamic_cast<attack::FabOptions*>(&options)) {
-    fab->stop_when_broken = false;
-  } else if (auto* all = dynamic_cast<attack::AutoAttackOptions*>(&options)) {
-    all->apgd.stop_when_broken = all->apgd_t.stop_when_broken = all->fab.stop_when_broken = false;
-  }
 }
 
 /// The options of several attacks, each below its name.
@@ -75,10 +40,6 @@ std::string_view to_string(AttackProfile profile) {
   return profile == AttackProfile::kStrict ? "strict" : "published";
 }
 
-bool changes_every_picture(std::string_view attack) {
-  return attack == "fgsm" || attack == "pgd" || attack == "spsa";
-}
-
 double parse_eps(std::string_view text) {
   const size_t slash = text.find('/');
   std::optional<double> value = parse_number(text.substr(0, slash));
@@ -99,7 +60,7 @@ AttackPlan make_attack_plan(const AttackWords& words) {
   const bool is_strict = plan.profile == AttackProfile::kStrict;
 
   std::vector<double> budgets;
-  for (const std::string& text : split_list(words.eps, "--eps")) {
+  for (const std::string& text : name_list(words.eps, "--eps")) {
     budgets.push_back(parse_eps(text));
     if (is_strict && budgets.back() > 1) {
       throw UsageError("--eps: must be at most 1, the range of a pixel, got \"" + text +
@@ -107,9 +68,10 @@ AttackPlan make_attack_plan(const AttackWords& words) {
     }
   }
   std::vector<ChosenOptions> attacks;
-  for (const std::string& name : split_list(words.attacks, "--attack")) {
+  for (const std::string& name : name_list(words.attacks, "--attack")) {
     attacks.push_back(find_attack(name));
-    if (!is_strict) use_published_options(attacks.back().options());
+    const auto use_published = attack::attack_entry(name).use_published;
+    if (!is_strict && use_published != nullptr) use_published(attacks.back().options());
   }
   AttackOptionsByName by_name{&attacks};
   apply_overrides(words.assignments, fields_of(by_name));

@@ -54,7 +54,4 @@ AttackPlan make_attack_plan(const AttackWords& words);
 /// "1/255" or "0.01": finite, not negative; UsageError.
 double parse_eps(std::string_view text);
 
-/// Whether an attack changes every picture, so that published ones lead away from predictions.
-bool changes_every_picture(std::string_view attack);
-
 }  // namespace elliptical::run

@@ -10,6 +10,8 @@
 #include "elliptical/attack/auto_attack.h"
 #include "elliptical/base/config.h"
 #include "elliptical/measure/attack_flags.h"
+#include "elliptical/measure/circumstances.h"
+#include "elliptical/measure/labels.h"
 
 namespace elliptical::run {
 namespace {
@@ -86,7 +88,7 @@ void add_blocks(const std::vector<const AttackScore*>& scores,
     const auto whole = block.count * static_cast<int64_t>(scores.size());
     Record record{"block_robust_accuracy", percent(block.num_robust, whole), block.count, labels};
     record.labels["block"] = index;
-    record.labels[tasks::kCut] = std::string(tasks::kBalancedCut);
+    record.labels[measure::kCut] = std::string(measure::kBalancedCut);
     record.labels["pictures"] = count;
     records.push_back(std::move(record));
   }
@@ -163,7 +165,7 @@ std::vector<Record> attack_records(const AttackPlan& plan,
     const auto whole = count * static_cast<int64_t>(kIndividual.size());
     Labels mean = case_labels(
         plan, {ChosenOptions(attack::attack_choices(), "auto-attack"), key.first, key.second});
-    mean["attack"] = std::string("individual-mean");
+    mean["attack"] = std::string(measure::kIndividualMean);
     records.push_back({"robust_accuracy", percent(top1, whole), count, mean});
     records.push_back({"robust_accuracy_top5", percent(top5, whole), count, mean});
     add_blocks(of_attacks, mean, set, records);

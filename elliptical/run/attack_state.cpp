@@ -12,7 +12,7 @@ AttackState::AttackState(const std::filesystem::path& path, const Notice& notice
   };
   for (const Record& record : read_records(path, damaged)) {
     try {
-      const AttackedBatch batch = to_attacked_batch(record);
+      const measure::AttackedBatch batch = measure::to_attacked_batch(record);
       finished_[{batch.digest, batch.batch}] = batch.score;
     } catch (const DataError& error) {
       damaged(path.string() + ": " + error.what());
@@ -34,7 +34,7 @@ const AttackScore* AttackState::find(const std::string& digest, int64_t batch, i
 }
 
 void AttackState::append(const std::string& digest, int64_t batch, const AttackScore& score) {
-  writer_.append(to_record({digest, batch, score}));
+  writer_.append(measure::to_record({digest, batch, score}));
   writer_.sync();
 }
 

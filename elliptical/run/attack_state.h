@@ -14,14 +14,13 @@
 #include <utility>
 #include <vector>
 
-#include "elliptical/base/attack_score.h"
 #include "elliptical/base/records.h"
+#include "elliptical/measure/attack_score.h"
 #include "elliptical/store/checkpoint.h"
 
 namespace elliptical::run {
 
-// Readers of this name need not know in which room it is declared.
-using elliptical::AttackScore;
+using measure::AttackScore;
 
 class AttackState {
  public:

@@ -198,20 +198,11 @@ RunOptions with_value(const PlannedRun& planned, double mean) {
   return options;
 }
 
-namespace {
-
-/// A comma at the end is no part of its own: "2," is a list of one.
-std::vector<std::string> split_list(const std::string& text) {
-  std::vector<std::string> parts = split(text);
-  if (parts.back().empty()) parts.pop_back();
-  return parts;
-}
-
-}  // namespace
-
 std::vector<int64_t> parse_seeds(const std::string& text) {
   std::vector<int64_t> numbers;
-  for (const std::string& part : split_list(text)) {
+  std::vector<std::string> parts = split(text);
+  if (parts.back().empty()) parts.pop_back();  // "2," is a list of one
+  for (const std::string& part : parts) {
     int64_t number = -1;
     const auto result = std::from_chars(part.data(), part.data() + part.size(), number);
     const bool is_number = result.ec == std::errc() && result.ptr == part.data() + part.size();
@@ -238,7 +229,7 @@ std::vector<std::string> parse_controls(const std::string& text) {
   const std::vector<std::string> all(kControls.begin(), kControls.end());
   if (text == "all") return all;
   if (text == "none") return {};
-  const std::vector<std::string> names = split_list(text);
+  const std::vector<std::string> names = name_list(text, "compare: --controls");
   for (const std::string& name : names) {
     if (std::find(all.begin(), all.end(), name) == all.end()) {
       std::vector<std::string> known = {"all", "none"};

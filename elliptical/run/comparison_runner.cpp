@@ -8,11 +8,13 @@
 #include <chrono>
 #include <cmath>
 #include <map>
+#include <set>
 #include <thread>
 
 #include "elliptical/base/config.h"
 #include "elliptical/base/errors.h"
 #include "elliptical/run/comparison_cost.h"
+#include "elliptical/run/comparison_state.h"
 #include "elliptical/run/jobs.h"
 #include "elliptical/run/measure_run.h"
 #include "elliptical/run/signals.h"
@@ -58,10 +60,10 @@ void finish_run(const PlannedRun& planned,
   wait_for_lock(paths);
   if (!fs::exists(paths.config())) {
     start_run({.paths = paths, .options = planned.options, .program = program, .hooks = hooks});
-  } else if (!comparison.state_of(planned, work).is_trained) {
+  } else if (!state_of(planned, work).is_trained) {
     resume_run({.paths = paths, .program = program, .hooks = hooks});
   }
-  RunState state = comparison.state_of(planned, work);
+  RunState state = state_of(planned, work);
   if (state.is_whole()) return;
   const RunLock lock(paths);
   LoadedRun loaded =
@@ -75,14 +77,14 @@ void finish_run(const PlannedRun& planned,
   if (state.lacks_clean) {
     evaluate_run(
         {.run = loaded, .assignments = assignments({"metric_profile=true"}), .hooks = measuring});
-    state = comparison.state_of(planned, work);
+    state = state_of(planned, work);
   }
   std::vector<std::string> fewer;
   if (work.num_pictures > 0) fewer = {fmt::format("max_pictures={}", work.num_pictures)};
-  if (state.lacks_damaged) {
-    std::vector<std::string> damage = work.damage;
-    damage.insert(damage.end(), fewer.begin(), fewer.end());
-    evaluate_run({.run = loaded, .assignments = assignments(damage), .hooks = measuring});
+  for (const measure::ChosenDamage& damage : state.damages) {
+    std::vector<std::string> all = damage.assignments;
+    all.insert(all.end(), fewer.begin(), fewer.end());
+    evaluate_run({.run = loaded, .assignments = assignments(all), .hooks = measuring});
   }
   if (state.attacks.empty()) return;
   AttackPlan plan = work.attacks;
@@ -129,7 +131,7 @@ class Runner {
   explicit Runner(const ComparisonRun& comparison)
       : comparison_(comparison), work_(comparison.work), plan_(comparison.work.plan) {
     for (const PlannedRun& planned : plan_) {
-      states_.push_back(comparison.state_of(planned, work_));
+      states_.push_back(state_of(planned, work_));
     }
     for (size_t i = 0; i < plan_.size(); ++i) {
       if (needs_work(i)) waiting_.push_back(i);
@@ -140,7 +142,7 @@ class Runner {
     }
     for (const size_t i : waiting_) {
       left_at_start_ += work_left(i);
-      num_evaluations_ += num_evaluations(i);
+      num_evaluations_ += states_[i].num_evaluations();
     }
   }
 
@@ -155,16 +157,12 @@ class Runner {
     return std::any_of(plan_.begin(), plan_.end(),
                        [&](const PlannedRun& planned) { return planned.value_of == i; });
   }
-  size_t num_evaluations(size_t i) const {
-    return static_cast<size_t>(states_[i].lacks_clean) +
-           static_cast<size_t>(states_[i].lacks_damaged);
-  }
   /// In steps of training; measuring by blocks counts as a part of it.
   double work_left(size_t i) const {
     const RunState& state = states_[i];
     const double steps = static_cast<double>(plan_[i].options.train.steps);
     const double evaluations =
-        std::max(0.0, static_cast<double>(num_evaluations(i)) - state.parts_measured);
+        std::max(0.0, static_cast<double>(state.num_evaluations()) - state.parts_measured);
     return steps * (1.05 - std::min(state.part_trained, 1.0)) + eval_steps_[i] * evaluations +
            attack_steps(state.attacks, plan_[i], work_.num_pictures) * (1 - state.part_attacked);
   }
@@ -184,6 +182,7 @@ class Runner {
   std::vector<RunState> states_;
   std::vector<size_t> waiting_;
   std::map<size_t, Clock::time_point> running_;
+  std::set<std::string> data_told_;
   Jobs jobs_;
   std::vector<double> eval_steps_;  ///< of one evaluation of each run
   size_t num_todo_ = 0, num_done_ = 0, num_evaluations_ = 0;
@@ -281,6 +280,8 @@ void Runner::fail(size_t i, const std::string& why) {
 void Runner::take(const JobEvent& event) {
   const size_t i = event.job;
   if (!event.notice.empty()) comparison_.hooks.say(plan_[i].title() + ": " + event.notice);
+  // All runs read the same data: once is enough.
+  if (data_told_.insert(event.data).second) comparison_.hooks.describe(event.data);
   if (event.progress) {
     const double part = static_cast<double>(event.progress->done) /
                         static_cast<double>(std::max<int64_t>(event.progress->total, 1));
@@ -300,7 +301,7 @@ void Runner::take(const JobEvent& event) {
   const std::chrono::duration<double> took = Clock::now() - running_.at(i);
   running_.erase(i);
   if (*event.status == 0) {
-    states_[i] = comparison_.state_of(plan_[i], work_);
+    states_[i] = state_of(plan_[i], work_);
     if (needs_work(i)) {
       fail(i, fmt::format("its records lack what was measured (move {} away, it is trained anew)",
                           plan_[i].folder.string()));

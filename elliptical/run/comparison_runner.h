@@ -4,7 +4,6 @@
 // not measured, several runs at once where asked.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -15,8 +14,6 @@ namespace elliptical::run {
 
 struct ComparisonRun {
   const ComparisonWork& work;
-  /// Reads a run's folder; its children ask, too.
-  std::function<RunState(const PlannedRun& planned, const ComparisonWork& work)> state_of;
   std::string program;  ///< name and version, for checkpoints
   LoopHooks hooks;
 };

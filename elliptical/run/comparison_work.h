@@ -1,45 +1,52 @@
 // SPDX-License-Identifier: MIT
 //
-// What a comparison has to do: the planned runs, how each is measured and attacked, and what of
-// that is there already.
+// What a comparison has to do: the planned runs, and how each is measured and attacked, as the task
+// of its recipes declares it (measure/task_measures.h).
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "elliptical/measure/chosen_damage.h"
 #include "elliptical/run/attack_plan.h"
 #include "elliptical/run/comparison_plan.h"
 
 namespace elliptical::run {
 
-struct ComparisonWork {
-  std::vector<PlannedRun> plan;
-  std::string split = "test";
-  std::string method;          ///< of reading text: "block", "sliding", "stream"; empty of pictures
-  int64_t num_eval_units = 0;  ///< of that split, where they must be known to tell the cost
-  /// How damaged data are measured: what records tell of it, and the options of the evaluation;
-  /// none of those: clean data only.
-  std::string perturbation;
-  double strength = 0;
-  std::string corruption;
-  std::vector<std::string> damage;
-  AttackPlan attacks;        ///< strict, through the metric; no cases: none
-  int64_t num_pictures = 0;  ///< damaged and attacked ones: only so many; 0: all
+/// A comparison as it is asked for. What is absent was not: the usual is done.
+struct WorkRequest {
+  std::vector<RecipeRequest> recipes;
+  std::filesystem::path folder;              ///< of all runs
+  std::string seeds = "3";                   ///< as parse_seeds reads them
+  std::string controls = "all";              ///< as parse_controls reads them
+  std::optional<std::string> split, method;  ///< of the data; how they are read
+  std::optional<std::string> attacks, eps;   ///< as make_attack_plan reads them
+  measure::GivenDamage damage = {};          ///< by the flags that tasks declare
+  std::optional<int64_t> num_pictures = {};  ///< damaged and attacked ones; 0: all
   int num_jobs = 1;
   int num_threads = 0;  ///< of all jobs together; 0: all cores
 };
 
-/// What of a planned run is there already.
-struct RunState {
-  bool is_trained = false;
-  std::optional<double> metric_mean;
-  bool lacks_clean = true, lacks_damaged = true;  ///< evaluations to be done
-  std::vector<AttackCase> attacks;                ///< to be done
-  double part_trained = 0, part_attacked = 0;
-  double parts_measured = 0;  ///< of the evaluations to be done: 1.5 is one and a half
-  bool is_whole() const { return is_trained && !lacks_clean && !lacks_damaged && attacks.empty(); }
+/// What is measured unless something else is asked for.
+inline constexpr const char *kUsualSplit = "test", *kUsualEps = "1/255";
+
+struct ComparisonWork {
+  std::vector<PlannedRun> plan;
+  std::string split = kUsualSplit;
+  std::string method;      ///< of reading the data; empty where there is only one
+  int64_t num_eval_units = 0;  ///< of that split, where they must be known to tell the cost
+  std::vector<measure::ChosenDamage> damages;  ///< measured one by one, beside clean data
+  AttackPlan attacks;                          ///< strict, through the metric; no cases: none
+  int64_t num_pictures = 0;                    ///< damaged and attacked ones: only so many; 0: all
+  int num_jobs = 1;
+  int num_threads = 0;  ///< of all jobs together; 0: all cores
 };
+
+/// Reads the recipes and plans their comparison. Throws UsageError for what the task of the recipes
+/// can not do, ConfigError as plan_comparison.
+ComparisonWork plan_work(const WorkRequest& request);
 
 }  // namespace elliptical::run

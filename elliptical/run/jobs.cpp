@@ -22,6 +22,7 @@ namespace {
 // What goes through the pipe is records: they are lines of text already, whatever is in them.
 constexpr const char* kProgress = "progress";
 constexpr const char* kNotice = "notice";
+constexpr const char* kData = "data";
 constexpr const char* kError = "error";
 constexpr std::chrono::milliseconds kReport{100};
 
@@ -73,7 +74,8 @@ LoopHooks pipe_hooks(int pipe) {
                 if (now < *next && progress.done != progress.total) return;
                 *next = now + kReport;
                 send_progress(pipe, progress);
-              }};
+              },
+          .data = [pipe](const std::string& line) { send_text(pipe, kData, line); }};
 }
 
 /// The handlers of the parent mean nothing here; what was ignored (nohup) stays ignored.
@@ -173,6 +175,8 @@ bool Jobs::read_from(size_t job, Child& child, std::vector<JobEvent>& events) {
     } else if (record.metric == kNotice) {
       events.push_back(
           {.job = job, .notice = measure::required_label<std::string>(record, "text")});
+    } else if (record.metric == kData) {
+      events.push_back({.job = job, .data = measure::required_label<std::string>(record, "text")});
     } else {
       events.push_back({.job = job, .progress = received_progress(record)});
     }

@@ -25,6 +25,7 @@ struct JobEvent {
   size_t job = 0;
   std::optional<Progress> progress;
   std::string notice;         ///< a line for people; may be empty
+  std::string data;           ///< what it reads, a line for people; may be empty
   std::optional<int> status;  ///< as the program's; 0: done. The last event of a job
   std::string error;          ///< with a status other than 0
 };
@@ -37,7 +38,6 @@ class Jobs {
   Jobs& operator=(const Jobs&) = delete;
 
   void start(size_t job, const Work& work);
-  size_t num_running() const { return children_.size(); }
   /// What was reported; returns after `timeout` at the latest, or when a signal came.
   std::vector<JobEvent> wait(std::chrono::milliseconds timeout);
   /// Asks all children to save and stop.

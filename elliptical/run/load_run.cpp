@@ -12,6 +12,7 @@
 #include "elliptical/run/train.h"
 
 namespace elliptical::run {
+
 store::Checkpoint choose_checkpoint(const RunPaths& paths,
                                     int64_t step,
                                     store::CheckpointPart part,

@@ -101,14 +101,10 @@ store::NamedTensors concatenated(const tasks::Dump& dump) {
   return result;
 }
 
-bool is_part(const Record& record) {
-  return measure::is_block(record) || measure::is_of_head(record);
-}
-
 void require_finite_records(const std::vector<Record>& records, const fs::path& folder) {
   std::vector<std::string> broken;
   for (const Record& record : records) {
-    if (is_part(record) || record.count == 0 || std::isfinite(record.value)) continue;
+    if (measure::is_part(record) || record.count == 0 || std::isfinite(record.value)) continue;
     const std::string text = fmt::format("{} is {}", record.metric, record.value);
     if (std::find(broken.begin(), broken.end(), text) == broken.end()) broken.push_back(text);
   }

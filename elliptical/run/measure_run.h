@@ -54,9 +54,6 @@ std::vector<Record> attack_run(const AttackRunRequest& request);
 /// Results of a dump, whole, as a file has them.
 store::NamedTensors concatenated(const tasks::Dump& dump);
 
-/// Parts of a measurement (one block of the text, one head of a layer) are for programs.
-bool is_part(const Record& record);
-
 /// RunError where a measured number is not finite; parts of a measurement do not count. For after
 /// everything has been recorded and told: a run that diverged must not end like one that did not.
 void require_finite_records(const std::vector<Record>& records,

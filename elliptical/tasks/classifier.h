@@ -34,11 +34,6 @@ class PictureSet : public EvalSet {
   virtual int64_t block_of(int64_t /*place*/) const { return 0; }
 };
 
-/// Label of the records of parts of the pictures: all classes are alike in each of them. Records
-/// of earlier versions have none: their parts were neighbours, which may be of one class.
-inline constexpr const char* kCut = "cut";
-inline constexpr const char* kBalancedCut = "balanced";
-
 class Classifier {
  public:
   virtual ~Classifier() = default;

@@ -10,6 +10,9 @@
 #include "elliptical/base/names.h"
 #include "elliptical/base/option_limits.h"
 #include "elliptical/data/image/small_pictures.h"
+#include "elliptical/measure/labels.h"
+#include "elliptical/nn/attention/attention.h"
+#include "elliptical/ops/metric_estimators.h"
 #include "elliptical/tasks/classify_image_measures.h"
 #include "elliptical/tasks/picture_snapshot.h"
 #include "elliptical/tasks/pretrained.h"
@@ -172,6 +175,25 @@ std::unique_ptr<EvalSet> ClassifyImageTask::eval_set(Options& options) {
   return picture_set(options);
 }
 
+namespace {
+
+/// Whether the result for a picture depends on the others of its batch, by more than rounding.
+bool depends_on_batch(const models::ImageModel& model) {
+  const auto labels = model.labels();
+  const auto estimator = labels.find("metric_estimator");
+  if (estimator != labels.end() &&
+      ops::metric_estimator(measure::label_text(estimator->second))->draws) {
+    return true;
+  }
+  const auto modules = model.modules(/*include_self=*/false);
+  return std::any_of(modules.begin(), modules.end(), [](const auto& module) {
+    const auto* attention = dynamic_cast<const nn::Attention*>(module.get());
+    return attention != nullptr && attention->mixes_sequences();
+  });
+}
+
+}  // namespace
+
 std::unique_ptr<PictureSet> ClassifyImageTask::picture_set(Options& options) {
   return make_set(dynamic_cast<const ImageEvalOptions&>(options));
 }
@@ -179,6 +201,7 @@ std::unique_ptr<PictureSet> ClassifyImageTask::picture_set(Options& options) {
 std::unique_ptr<ImageEvalSet> ClassifyImageTask::make_set(const ImageEvalOptions& chosen) const {
   const models::ImageModelOptions& model = options_.model_options();
   auto set = std::make_unique<ImageEvalSet>(chosen, options_.data, model.image_size, num_classes());
+  if (depends_on_batch(*model_)) set->tell_batch_size();
   const auto B = static_cast<double>(std::min(chosen.batch_size, set->num_pictures()));
   const auto side = static_cast<double>(model.image_size);
   require_pass_memory(B * (data::Image::kChannels * side * side + model.widest_layer()));

@@ -94,6 +94,7 @@ inline constexpr std::array kClassifyImageOptions = {
     measure::EvalOption{"corruption_seed", "corruption_seed", "1"},
     measure::EvalOption{"corruption_jpeg", "corruption_jpeg", "false"},
     measure::EvalOption{"max_pictures", "max_pictures", "0"},
+    measure::EvalOption{"batch_size", "batch_size", "64"},
 };
 
 inline constexpr std::array kClassifyImageTrainedOptions = {
@@ -118,8 +119,11 @@ inline constexpr measure::TaskMeasures kClassifyImageMeasures{
     .has_balanced_blocks = true,
     .loss_metric = "loss",
     .nats = nats_of_loss,
+    .loss_lead = "Loss in nats, per picture.",
     .robustness = {.undamaged = "clean_accuracy",
                    .attacked = "robust_accuracy",
+                   .attack_lead = "the largest change of a number of a picture; at 0 nothing is "
+                                  "changed.",
                    .by_damage = "corrupted_accuracy",
                    .errors = kCorruptionErrors,
                    .error_axis = "mean corruption error, AlexNet = 100"},

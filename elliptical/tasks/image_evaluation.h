@@ -64,6 +64,8 @@ class ImageEvalSet : public PictureSet {
              Scores& scores,
              Dump* dump) const override;
   std::map<std::string, LabelValue> labels() const override { return labels_; }
+  /// Records of models whose result for a picture depends on its batch say how large that is.
+  void tell_batch_size() { labels_["batch_size"] = options_.batch_size; }
   std::vector<std::string> class_names() const override { return set_->class_names(); }
   std::map<std::string, std::string> fingerprint() const override;
   std::vector<int64_t> class_columns() const override { return set_->class_columns(); }

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "elliptical/data/corrupt/mce.h"
+#include "elliptical/measure/labels.h"
 #include "elliptical/tasks/image_evaluation.h"
 #include "elliptical/tasks/metric_scores.h"
 
@@ -37,15 +38,17 @@ constexpr const char* kCorrupted = "corrupted_accuracy";
 constexpr const char* kBlockCorrupted = "block_corrupted_accuracy";
 
 Scores::Labels block_labels(const LabelValue& block) {
-  return {{"block", block}, {kCut, std::string(kBalancedCut)}};
+  return {{"block", block}, {measure::kCut, std::string(measure::kBalancedCut)}};
 }
 
 /// Errors of the corruptions that were measured at all severities.
 class WholeCorruptions {
  public:
   void add(const Scores::Labels& labels, const Scores::Sum& sum) {
-    errors_[std::get<std::string>(labels.at("corruption_name"))]
-           [std::get<int64_t>(labels.at("corruption_severity"))] = 1 - sum.mean() / kPercent;
+    const Record record{.labels = labels};
+    errors_[measure::required_label<std::string>(record, "corruption_name")]
+           [measure::required_label<int64_t>(record, "corruption_severity")] =
+               1 - sum.mean() / kPercent;
     count_ += sum.count;
   }
 

@@ -107,6 +107,7 @@ inline constexpr measure::TaskMeasures kLanguageModelMeasures{
     .trained_options = kLanguageModelTrainedOptions,
     .loss_metric = "perplexity",
     .nats = nats_of_perplexity,
+    .loss_lead = "Loss in nats, per token.",
     .lead =
         "A swapped word costs twice: it is hard to predict itself, and it misleads the "
         "prediction of what follows. Targets that were swapped and targets that were not are "

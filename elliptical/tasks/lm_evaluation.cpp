@@ -5,6 +5,7 @@
 
 #include "elliptical/base/errors.h"
 #include "elliptical/base/option_limits.h"
+#include "elliptical/measure/labels.h"
 
 namespace elliptical::tasks {
 
@@ -78,7 +79,7 @@ LmEvalSet::LmEvalSet(const data::Corpus& corpus,
   labels_[sliding ? "stride" : "columns"] = sliding ? options_.stride : options_.columns;
   const std::map<std::string, LabelValue> model_labels = model_->labels();
   if (options_.metric_scope && model_labels.contains("metric_estimator")) {
-    const auto& estimator = std::get<std::string>(model_labels.at("metric_estimator"));
+    const std::string estimator = measure::label_text(model_labels.at("metric_estimator"));
     labels_["metric_scope"] = std::string(to_string(*options_.metric_scope));
     labels_["leaks_future"] = *options_.metric_scope == ops::MetricScope::kSequence &&
                               ops::metric_estimator(estimator)->reads_tokens();

@@ -8,6 +8,7 @@
 #include "elliptical/base/config.h"
 #include "elliptical/base/errors.h"
 #include "elliptical/base/files.h"
+#include "elliptical/measure/run_paths.h"
 #include "elliptical/models/weights.h"
 #include "elliptical/tasks/classify_image_measures.h"
 #include "elliptical/tasks/image_data.h"
@@ -17,9 +18,6 @@ namespace elliptical::tasks {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char* kConfig = "config.toml";
-constexpr uint64_t kMaxConfigBytes = 1 << 20;
 
 /// The part of a run's configuration that says what its model is and how pixels are normalized.
 struct RunModel {
@@ -33,8 +31,8 @@ struct RunModel {
 };
 
 RunModel model_of_run(const fs::path& folder) {
-  const fs::path config = folder / kConfig;
-  const auto values = recipe_values(read_file(config, kMaxConfigBytes), config);
+  const fs::path config = measure::RunPaths{folder}.config();
+  const auto values = recipe_values(read_file(config, measure::kMaxConfigBytes), config);
   const auto task = values.find("task.name");
   const std::string wanted = kClassifyImageMeasures.task;
   if (task == values.end() || task->second != wanted) {
@@ -89,7 +87,7 @@ Teacher::Teacher(const TeacherOptions& options, int64_t num_classes, const Notic
         "teacher: weights must be a run folder or weights of a model, got nothing "
         "(task.teacher.weights, or task.teacher.kind=none)");
   }
-  if (fs::exists(fs::path(options.weights) / kConfig)) {
+  if (fs::exists(measure::RunPaths{options.weights}.config())) {
     RunModel run = model_of_run(options.weights);
     chosen = run.model;
     data = run.data;

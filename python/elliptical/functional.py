@@ -20,12 +20,16 @@ class EstimatorRow:
     name: str
     reads: frozenset[str]  # tensors beside v
     options: tuple[str, ...]
+    streams: bool  # tokens can be fed one by one
 
 
 def _estimators() -> dict[str, EstimatorRow]:
     words = torch.ops.elliptical._metric_estimators()
-    rows = zip(words[::3], words[1::3], words[2::3], strict=True)
-    return {n: EstimatorRow(n, frozenset(reads.split()), tuple(options.split())) for n, reads, options in rows}
+    rows = zip(words[::4], words[1::4], words[2::4], words[3::4], strict=True)
+    return {
+        name: EstimatorRow(name, frozenset(reads.split()), tuple(options.split()), streams == "streams")
+        for name, reads, options, streams in rows
+    }
 
 
 ESTIMATORS = _estimators()

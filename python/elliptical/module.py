@@ -15,9 +15,10 @@ _ESTIMATORS = tuple(
     row.name for row in ESTIMATORS.values() if row.reads <= {"v_prev", "q", "k"} and "value" not in row.options
 )
 
-# Those that read no tokens, so that there is nothing to hide, and those that `visible_metric` computes.
+# Those that read no tokens, so that there is nothing to hide, and those that are sums of what each token's values
+# changed by, which is what streams: `visible_metric` computes them.
 _BLIND = tuple(name for name in _ESTIMATORS if not ESTIMATORS[name].reads)
-_TOKENWISE = ("difference", "isotropic")
+_TOKENWISE = tuple(name for name, row in ESTIMATORS.items() if row.reads == {"v_prev"} and row.streams)
 
 
 class EllipticalAttention(nn.Module):

@@ -156,6 +156,18 @@ def test_padding_hidden_by_a_mask_is_as_if_it_were_not_there(causal, scaling):
     torch.testing.assert_close(both[1:, :7], alone[1:], rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("estimator", elliptical.module._TOKENWISE)
+def test_a_mask_that_hides_nothing_changes_nothing(estimator):
+    """Every estimator that the table lets through is the one that masked attention computes."""
+    layers, x = make(estimator=estimator), torch.randn(2, 10, 32)
+    masked = run(layers, x, attn_mask=torch.ones(10, 10, dtype=torch.bool))
+    torch.testing.assert_close(masked, run(layers, x), rtol=0, atol=1e-5)  # float32 sums in another order
+
+
+def test_estimators_for_masks_are_those_of_the_table():
+    assert elliptical.module._TOKENWISE == ("difference", "isotropic")
+
+
 @pytest.mark.parametrize("estimator", ["median", "consistent", "jacobian"])
 def test_estimators_that_would_read_hidden_tokens_refuse_a_mask(estimator):
     layers, x = make(2, estimator=estimator), torch.randn(2, 10, 32)

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "elliptical/base/errors.h"
+#include "tests/support/error_message.h"
+
 namespace elliptical {
 namespace {
 
@@ -22,6 +25,15 @@ RC_GTEST_PROP(EditDistance,
   RC_ASSERT(edit_distance(a, b) == edit_distance(b, a));
   RC_ASSERT((edit_distance(a, b) == 0) == (a == b));
   RC_ASSERT(edit_distance(a, c) <= edit_distance(a, b) + edit_distance(b, c));
+}
+
+TEST(NameList, NamesEachOnce) {
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(name_list("a,b c", "--x"), Names({"a", "b c"}));
+  EXPECT_EQ(test::error_message<UsageError>([] { name_list("a,", "--x"); }),
+            "--x: must be a list like a,b, got \"a,\"");
+  EXPECT_EQ(test::error_message<UsageError>([] { name_list("a,b,a", "--x"); }),
+            "--x: must name each once, got \"a\" twice");
 }
 
 TEST(UnknownName, NamesTheNearest) {

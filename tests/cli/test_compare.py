@@ -88,6 +88,24 @@ def test_what_is_there_is_not_done_again(whole):
     assert json.loads(check([PROGRAM, "compare", "--run", folder, "--format", "json"]).stdout) == json.loads(result.stdout)
 
 
+def test_data_are_described_once(tmp_path):
+    """An own text without test.txt is measured on valid.txt: nobody shall take that for test text."""
+    text = tmp_path / "text"
+    text.mkdir()
+    (text / "train.txt").write_text("a b c d\n" * 200)
+    (text / "valid.txt").write_text("a b x d\n" * 40)
+    command = compare_command(tmp_path / "runs", seeds=1, controls="matched constant", task__data__name=text)
+    lines = command.index("task.data.train_lines=300")
+    command = command[: lines - 1] + command[lines + 1 :]
+    described = (
+        "text: text: train.txt, valid.txt (there is no test text: test is valid); tokens: train 1000, valid 200, test 200; "
+        "vocabulary: 6; unknown words: train 0.00 %, valid 25.00 %, test 25.00 %"
+    )
+    result = check(command)
+    assert [line for line in result.stderr.splitlines() if line.startswith("text: ")] == [described]
+    assert "done in" in result.stderr and "Perplexity on text (test)" in result.stdout
+
+
 def test_by_a_sliding_window_beside_what_is_there(whole, tmp_path):
     folder, before = whole
     mine = tmp_path / "runs"
@@ -120,7 +138,7 @@ def test_by_a_sliding_window_beside_what_is_there(whole, tmp_path):
 def test_method_is_of_text(tmp_path):
     recipe = ROOT / "recipes" / "smoke" / "vit.toml"
     result = call([PROGRAM, "compare", recipe, "--run", tmp_path / "runs", "--method", "sliding", "--smoke"])
-    message = "compare: --method needs recipes of language models, these are of classify_image (leave it out)"
+    message = "compare: --method needs recipes of language_model, these are of classify_image (leave it out)"
     assert (result.returncode, result.stderr) == (2, f"elliptical: {message}\n")
 
 

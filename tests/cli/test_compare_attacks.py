@@ -71,18 +71,27 @@ def test_the_same_command_changes_nothing(whole):
     assert json.loads(without.stdout) == json.loads(result.stdout)
 
 
+def changed_copy(folder, copy, change):
+    """Of a folder of runs, with records as `change` leaves them."""
+    subprocess.run(["cp", "-a", folder, copy], check=True)
+    for run in copy.iterdir():
+        lines = read_lines(run, "records.jsonl")
+        for record in lines:
+            change(record)
+        (run / "records.jsonl").write_text("".join(json.dumps(record) + "\n" for record in lines))
+    return copy
+
+
 def test_first_pictures_of_earlier_versions_are_measured_again(whole, tmp_path):
     """They may be of the first classes only, and their parts may be classes."""
     folder, result = whole
-    copy = tmp_path / "runs"
-    subprocess.run(["cp", "-a", folder, copy], check=True)
-    for run in copy.iterdir():
-        old = read_lines(run, "records.jsonl")
-        for record in old:
-            for label in ("subset", "cut", "pictures_total", "classes"):
-                record.pop(label, None)
-            record["value"] += 1
-        (run / "records.jsonl").write_text("".join(json.dumps(record) + "\n" for record in old))
+
+    def make_old(record):
+        for label in ("subset", "cut", "pictures_total", "classes"):
+            record.pop(label, None)
+        record["value"] += 1
+
+    copy = changed_copy(folder, tmp_path / "runs", make_old)
     again = check(compare_command(copy, "--format", "json"))
     table, expected = table_of(again.stdout), table_of(result.stdout)
     assert table["methods"] == expected["methods"] and table["columns"] == expected["columns"]
@@ -110,6 +119,21 @@ def test_more_pictures_than_there_are_are_all(tmp_path):
     for pictures in (100000, 0):  # 0: all
         again = check(compare_command(folder, "--format", "json", attack="fgsm", seeds=1, pictures=pictures))
         assert (json.loads(again.stdout), again.stderr) == (table, "2 of 2 runs are there already\n")
+
+
+def test_a2_remarks_of_attacks_are_shown(whole, tmp_path):
+    folder, result = whole
+
+    def flag(record):
+        if record["metric"] == "robust_accuracy":
+            record["flag_few_classes"] = True
+
+    copy = changed_copy(folder, tmp_path / "runs", flag)
+    remark = "pgd, eps 4/255: there are fewer classes than apgd-t has targets, it led to each of them: flag_few_classes (nothing is lost)"
+    text = check([PROGRAM, "compare", "--run", copy]).stdout
+    assert f"\nWorth knowing\n  {remark}\n" in text and text.count(remark) == 1
+    table = json.loads(check([PROGRAM, "compare", "--run", copy, "--format", "json"]).stdout)
+    assert table["remarks"] == [remark] and json.loads(result.stdout)["remarks"] == []
 
 
 def test_what_a_run_lacks_is_told_with_a_command_that_helps(whole, tmp_path):
@@ -161,7 +185,7 @@ def test_a_text_has_no_pictures(tmp_path, option, value):
     result = call([PROGRAM, "compare", runs.RECIPE, "--run", tmp_path / "runs", option, value])
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr == (
-        f"elliptical: compare: {option} needs recipes that classify pictures, these are of language_model "
+        f"elliptical: compare: {option} needs recipes of classify_image, these are of language_model "
         "(a text is damaged by: --swap 0.025)\n"
     )
     assert not (tmp_path / "runs").exists()

@@ -69,7 +69,8 @@ TEST_F(CorpusFolder, OtherTextIsSplitByBlocksOfLines) {
 TEST_F(CorpusFolder, WithoutTestTextTestIsValid) {
   for (const auto& [train, valid] :
        {std::pair("train.txt", "valid.txt"), std::pair("train.txt", "val.txt"),
-        std::pair("wiki.train.tokens", "wiki.valid.tokens")}) {
+        std::pair("training.txt", "validation.txt"), std::pair("train.txt", "dev.txt"),
+        std::pair("Train.txt", "VALID.txt"), std::pair("wiki.train.tokens", "wiki.valid.tokens")}) {
     const test::TemporaryFolder own;
     own.write(train, "a b a\n\n");
     own.write(valid, "b c\n");
@@ -138,13 +139,48 @@ TEST_F(CorpusFolder, WhatCanBeMeantInTwoWaysIsRefused) {
       {{"train.txt", "wiki.valid.tokens"},
        "must name its splits in one way, has train.txt, wiki.valid.tokens (rename or take away)"},
       {{"train.txt", "valid.txt", "val.txt"},
-       "must hold each split once, has valid.txt and val.txt (take one of them away)"}};
+       "must hold each split once, has val.txt and valid.txt (take one of them away)"},
+      {{"train.txt", "training.txt", "dev.txt"},
+       "must hold each split once, has train.txt and training.txt (take one of them away)"},
+      {{"train.txt", "TRAIN.txt", "dev.txt"},
+       "must hold each split once, has TRAIN.txt and train.txt (take one of them away)"},
+      {{"train.txt", "valid.txt", "Eval.txt"},
+       "must say whether Eval.txt is the validation or the test text, does not (rename it to "
+       "valid.txt or test.txt)"},
+      {{"train.txt", "evaluation.txt"},
+       "must say whether evaluation.txt is the validation or the test text, does not (rename it to "
+       "valid.txt or test.txt)"},
+      {{"validation.txt"},
+       "must hold train.txt beside validation.txt, does not (name the text to train on train.txt)"},
+      {{"training.txt", "testing.txt"},
+       "must hold valid.txt beside training.txt and testing.txt, does not (take some lines of the "
+       "text to train on, or rename the test text to valid.txt: it is then both)"},
+      {{"en.train.txt", "en.valid.txt"},
+       "must hold train.txt, valid.txt and test.txt, or files of one text, has en.train.txt, whose "
+       "name says \"train\" (rename the files that are splits; or take that word out of the name, "
+       "then all .txt files are one text that is split by lines)"},
+      {{"book.txt", "set_DEV-2.txt"},
+       "must hold train.txt, valid.txt and test.txt, or files of one text, has set_DEV-2.txt, "
+       "whose "
+       "name says \"dev\" (rename the files that are splits; or take that word out of the name, "
+       "then all .txt files are one text that is split by lines)"}};
   for (const Case& each : cases) {
     const test::TemporaryFolder own;
     for (const char* file : each.files) own.write(file, "a b\n");
     EXPECT_EQ(error_message<DataError>([&] { open_corpus(own.path().string()); }),
               own.path().string() + ": " + each.message);
   }
+}
+
+// A word that only begins like a split is no split: "contest", "latest", "trainer".
+TEST_F(CorpusFolder, NamesThatOnlyContainAWordOfSplitsAreOneText) {
+  std::string lines;
+  for (int i = 0; i < 20; ++i) lines += "a" + std::to_string(i) + "\n";
+  for (const char* file : {"contest.txt", "latest.txt", "trainer.txt"}) folder.write(file, lines);
+  EXPECT_NE(open_corpus(folder.path().string())
+                .description()
+                .find(": contest.txt, latest.txt, trainer.txt, split by lines; "),
+            std::string::npos);
 }
 
 TEST_F(CorpusFolder, D3BadFilesAreNamed) {

@@ -10,12 +10,12 @@
 #include <span>
 #include <string_view>
 
-#include "elliptical/base/attack_score.h"
 #include "elliptical/base/checkpoint_folder.h"
 #include "elliptical/base/checkpoint_state.h"
 #include "elliptical/base/errors.h"
 #include "elliptical/base/random.h"
 #include "elliptical/base/safetensors.h"
+#include "elliptical/measure/attack_score.h"
 #include "tests/fuzz/damage.h"
 #include "tests/fuzz/targets.h"
 
@@ -114,7 +114,7 @@ TEST(Damage, GetsPastTheFirstCheckAndIsDamage) {
   EXPECT_GT(headers, 200);
   EXPECT_LT(headers, 900);
   const int batches = num_accepted("attacks", damage_lines, [](const std::string& bytes) {
-    to_attacked_batch(parse_record(bytes.substr(0, bytes.find('\n'))));
+    measure::to_attacked_batch(parse_record(bytes.substr(0, bytes.find('\n'))));
   });
   EXPECT_GT(batches, 200);
   EXPECT_LT(batches, 900);

@@ -7,7 +7,6 @@
 #include <span>
 #include <vector>
 
-#include "elliptical/base/attack_score.h"
 #include "elliptical/base/checkpoint_folder.h"
 #include "elliptical/base/checkpoint_state.h"
 #include "elliptical/base/errors.h"
@@ -15,6 +14,7 @@
 #include "elliptical/base/records.h"
 #include "elliptical/base/safetensors.h"
 #include "elliptical/base/sha256.h"
+#include "elliptical/measure/attack_score.h"
 #include "tests/fuzz/damage.h"
 #include "tests/fuzz/targets.h"
 

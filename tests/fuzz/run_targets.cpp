@@ -13,7 +13,6 @@
 #include <map>
 #include <span>
 
-#include "elliptical/base/attack_score.h"
 #include "elliptical/base/checkpoint_folder.h"
 #include "elliptical/base/checkpoint_state.h"
 #include "elliptical/base/errors.h"
@@ -21,6 +20,7 @@
 #include "elliptical/base/lines.h"
 #include "elliptical/base/records.h"
 #include "elliptical/base/safetensors.h"
+#include "elliptical/measure/attack_score.h"
 #include "elliptical/report/attack_pictures.h"
 #include "elliptical/report/comparison.h"
 #include "elliptical/report/heat_maps.h"
@@ -125,14 +125,15 @@ void run_records(std::string_view bytes) {
 }
 
 void add_attacks(std::string_view bytes) {
-  std::map<std::string, AttackScore> totals;
+  std::map<std::string, measure::AttackScore> totals;
   LineSplitter splitter([&](const Line& line) {
     succeeds<DataError>([&] {
-      const AttackedBatch batch = to_attacked_batch(parse_record(std::string(line.text)));
+      const measure::AttackedBatch batch =
+          measure::to_attacked_batch(parse_record(std::string(line.text)));
       const std::string text = to_json_line(to_record(batch));
-      require(to_json_line(to_record(to_attacked_batch(parse_record(text)))) == text,
+      require(to_json_line(to_record(measure::to_attacked_batch(parse_record(text)))) == text,
               "a batch reads back");
-      AttackScore& total = totals[batch.digest];
+      measure::AttackScore& total = totals[batch.digest];
       total.add(batch.score);
       require(total.robust_top1 >= 0 && total.robust_top1 <= total.count, "sums stay sums");
       for (const auto& [stage, robust] : total.stages) {

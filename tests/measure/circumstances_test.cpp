@@ -3,22 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include "elliptical/tasks/classify_image_measures.h"
-#include "elliptical/tasks/language_model_measures.h"
+#include "tests/measure/made_record.h"
 
 namespace elliptical::measure {
 namespace {
-
-constexpr const TaskMeasures& kText = tasks::kLanguageModelMeasures;
-constexpr const TaskMeasures& kPictures = tasks::kClassifyImageMeasures;
-
-Record record_of(std::map<std::string, LabelValue> labels) {
-  labels.insert({{"data", std::string("d")},
-                 {"perturbation", std::string("none")},
-                 {"source", std::string("eval")},
-                 {"split", std::string("test")}});
-  return {.metric = "accuracy", .value = 50, .count = 8, .labels = std::move(labels)};
-}
 
 TEST(Circumstances, AreThoseThatTheTaskDeclares) {
   const auto clean = circumstances_of(record_of({}), kPictures);
@@ -52,8 +40,10 @@ TEST(Circumstances, TellUnusualDamageApart) {
   EXPECT_TRUE(is_usual_damage(swapped(1)));
   EXPECT_FALSE(is_usual_damage(swapped(2)));
   EXPECT_NE(swapped(1), swapped(2));
-  EXPECT_EQ(measuring_command(swapped(1), kText, "a"),
-            "elliptical eval a --split test --swap 0.025 --set blocks=50");
+  using Details = std::vector<std::pair<std::string, std::string>>;
+  const Perturbation& swaps = *kText.usual_perturbation();
+  EXPECT_EQ(damage_details(swapped(1), swaps), Details());
+  EXPECT_EQ(damage_details(swapped(2), swaps), (Details{{"swap_seed", "2"}}));
 }
 
 TEST(Circumstances, OfAnAttackHaveItsPictures) {
@@ -69,33 +59,11 @@ TEST(Circumstances, OfAnAttackHaveItsPictures) {
   EXPECT_EQ(attacked->attack.name, "pgd");
 }
 
-TEST(Circumstances, CommandsThatMeasure) {
-  Circumstances c{.split = "test",
-                  .condition = Condition::kAttacked,
-                  .attack = {.name = "individual-mean",
-                             .eps = 0.1,
-                             .profile = "published",
-                             .metric_gradient = "detached",
-                             .seed = 3}};
-  EXPECT_EQ(
-      measuring_command(c, kPictures, "my runs/a"),
-      "elliptical attack 'my runs/a' --attack apgd-ce,apgd-t,fab-t,square --eps 0.1 --profile "
-      "published --seed 3 --split test --eval-set blocks=50");
-  c = {.split = "valid",
-       .condition = Condition::kDamaged,
-       .num_pictures = 7,
-       .corruption = "main",
-       .perturbation = "corruption"};
-  EXPECT_EQ(
-      measuring_command(c, kPictures, "a"),
-      "elliptical eval a --split valid --corrupt main --severity 0 --set max_pictures=7 --set "
-      "blocks=50");
-}
-
 TEST(Circumstances, EpsIsAFractionWhereItIsOne) {
   EXPECT_EQ(eps_text(1.0 / 255), "1/255");
-  EXPECT_EQ(eps_text(8.0 / 255 * (1 + 1e-10)), "8/255");
-  EXPECT_EQ(eps_text(8.0 / 255 * (1 + 1e-8)), "0.03137");
+  EXPECT_EQ(eps_text(1), "255/255");
+  EXPECT_EQ(eps_text(8.0 / 255), "8/255");
+  EXPECT_EQ(eps_text(8.0 / 255 * (1 + 1e-10)), "0.03137254902274509") << "two budgets, two names";
   EXPECT_EQ(eps_text(0.01), "0.01");
   EXPECT_EQ(eps_text(0), "0");
 }

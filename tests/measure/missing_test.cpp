@@ -50,7 +50,11 @@ const Labels kAttack = {{"source", std::string("attack")},
                         {"metric_gradient", kPgd.metric_gradient},
                         {"attack_seed", kPgd.seed}};
 const WantedMeasurements kWanted{
-    .split = "test", .damage = WantedDamage{"corruption", 3, "fog"}, .attacks = {kPgd}};
+    .split = "test",
+    .damages = {{.perturbation = "corruption", .kind = "fog", .strength = 3}},
+    .attacks = {kPgd}};
+
+const std::vector<size_t> kFirst = {0};
 
 Missing missing(const std::vector<Record>& records, const WantedMeasurements& wanted = kWanted) {
   return missing_of(records, kLast, tasks::kClassifyImageMeasures, wanted);
@@ -70,10 +74,10 @@ TEST(Missing, GoesAwayOneByOne) {
   EXPECT_TRUE(missing(records).clean);
   add(records, "accuracy", {});
   EXPECT_FALSE(missing(records).clean);
-  EXPECT_TRUE(missing(records).damaged);
+  EXPECT_EQ(missing(records).damages, kFirst);
   EXPECT_EQ(missing(records).attacks, (std::vector<size_t>{0}));
   add(records, "accuracy", kFog);
-  EXPECT_FALSE(missing(records).damaged);
+  EXPECT_TRUE(missing(records).damages.empty());
   add(records, "robust_accuracy", kAttack);
   EXPECT_TRUE(missing(records).attacks.empty());
 }
@@ -84,19 +88,29 @@ TEST(Missing, IsWhatWasMeasuredOtherwise) {
   Labels other = kFog;
   other["corruption_seed"] = int64_t{2};
   add(records, "accuracy", other);
-  EXPECT_TRUE(missing(records).damaged) << "another seed than usual";
+  EXPECT_EQ(missing(records).damages, kFirst) << "another seed than usual";
   other = kFog;
   other["severity"] = int64_t{5};
   add(records, "accuracy", other);
-  EXPECT_TRUE(missing(records).damaged) << "another severity";
+  EXPECT_EQ(missing(records).damages, kFirst) << "another severity";
   WantedMeasurements fewer = kWanted;
   fewer.num_pictures = 10;
   add(records, "accuracy", kFog);
-  EXPECT_FALSE(missing(records).damaged);
-  EXPECT_TRUE(missing(records, fewer).damaged) << "of all pictures, ten are wanted";
+  EXPECT_TRUE(missing(records).damages.empty());
+  EXPECT_EQ(missing(records, fewer).damages, kFirst) << "of all pictures, ten are wanted";
   add(records, "robust_accuracy", kAttack, 10);
   EXPECT_FALSE(missing(records).attacks.empty()) << "of ten pictures, all are wanted";
   EXPECT_TRUE(missing(records, fewer).attacks.empty());
+}
+
+TEST(Missing, NamesEachDamageThatLacks) {
+  WantedMeasurements two = kWanted;
+  two.damages.push_back({.perturbation = "corruption", .kind = "snow", .strength = 3});
+  std::vector<Record> records = trained();
+  add(records, "accuracy", {});
+  EXPECT_EQ(missing(records, two).damages, (std::vector<size_t>{0, 1}));
+  add(records, "accuracy", kFog);
+  EXPECT_EQ(missing(records, two).damages, std::vector<size_t>{1});
 }
 
 TEST(Missing, IsWhatHasNoParts) {
@@ -110,7 +124,7 @@ TEST(Missing, IsWhatHasNoParts) {
 }
 
 TEST(Missing, IsNoDamageWhereNoneIsWanted) {
-  EXPECT_FALSE(missing(trained(), {.split = "test"}).damaged);
+  EXPECT_TRUE(missing(trained(), {.split = "test"}).damages.empty());
 }
 
 }  // namespace

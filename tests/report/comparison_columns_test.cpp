@@ -3,7 +3,11 @@
 // What is compared with what: attacks, corruption errors, damage in several circumstances.
 #include <gtest/gtest.h>
 
+#include <array>
+
+#include "elliptical/measure/labels.h"
 #include "elliptical/report/comparison.h"
+#include "elliptical/tasks/language_model_measures.h"
 #include "tests/report/run_folders.h"
 #include "tests/support/lines.h"
 
@@ -186,6 +190,37 @@ TEST(ComparisonColumns, ARunThatLacksAnAttackIsNamedWithTheCommand) {
   EXPECT_EQ(row_of(comparison, "other").cells[2]->to_reference->num_seeds, 1);
 }
 
+// What takes nothing from a number is no problem, and is told once for all runs.
+TEST(ComparisonColumns, A2WhatAnAttackRemarksIsToldBesideItsNumber) {
+  const Comparison comparison = compare_runs(two_methods([](RunData& run, double better) {
+    add_attack(run, "auto-attack", kPixel, 30 + better, {{"flag_few_classes", true}});
+  }));
+  EXPECT_EQ(comparison.problems, Lines());
+  EXPECT_EQ(comparison.remarks,
+            Lines({"auto-attack, eps 1/255: there are fewer classes than apgd-t has targets, it "
+                   "led to each of them: flag_few_classes (nothing is lost)"}));
+}
+
+TEST(ComparisonColumns, ARunThatIsReadOtherwiseIsToldHow) {
+  std::vector<RunData> runs;
+  for (const char* name : {"other", "softmax"}) {
+    runs.push_back(test::run_data({.name = name}));
+    for (Record& record : runs.back().records) {
+      record.labels["method"] = std::string("block");
+      record.labels["columns"] = int64_t{4};
+      record.labels["window"] = int64_t{32};
+    }
+  }
+  runs[1].config = "[task.model]\nwindow = 32\n";
+  runs[0].config = "[task.model]\nwindow = 64\n";
+  std::erase_if(runs[0].records, [](const Record& record) {
+    return measure::source_of(record) == measure::Source::kEvaluation;
+  });
+  EXPECT_TRUE(has_line(compare_runs(runs, {.split = "test"}).problems,
+                       {"(elliptical eval runs/other-seed-1 --split test --set columns=4 --set "
+                        "window=32 --set blocks=50)"}));
+}
+
 TEST(ComparisonColumns, A2WhatAnAttackDoubtsIsToldBesideItsNumber) {
   const std::vector<RunData> runs = two_methods([](RunData& run, double better) {
     const bool is_random = run.name == "other" && run.seed == 1;
@@ -254,6 +289,59 @@ TEST(ComparisonColumns, OfCorruptionErrorsLessIsBetter) {
                        {"other is 2.00 points better than softmax in mCE, outside the noise (-"}));
 }
 
+// A task that knows two kinds of damage.
+constexpr std::array kTwoDamages = {
+    tasks::kLanguageModelPerturbations[0],
+    measure::Perturbation{.name = "shuffle",
+                          .damaged = "shuffled",
+                          .strength = {.flag = "shuffle",
+                                       .option = "shuffle_rate",
+                                       .label = "shuffle_rate",
+                                       .kind = measure::Parameter::Kind::kNumber,
+                                       .usual = "0.5",
+                                       .high = 1,
+                                       .help = "",
+                                       .eval_help = ""},
+                          .details = {},
+                          .words = tasks::word_swap_words}};
+constexpr std::array kThreeNumbers = {
+    tasks::kLanguageModelNumbers[0], tasks::kLanguageModelNumbers[1],
+    measure::ComparedNumber{.name = "shuffled",
+                            .place = "on shuffled text",
+                            .measure = &tasks::kPerplexity,
+                            .condition = measure::Condition::kDamaged,
+                            .perturbation = "shuffle",
+                            .metric = "perplexity",
+                            .block_metric = "block_nll",
+                            .targets = "all"}};
+constexpr measure::TaskMeasures kToy{.task = "language_model",
+                                     .data = "text",
+                                     .numbers = kThreeNumbers,
+                                     .perturbations = kTwoDamages};
+
+TEST(ComparisonColumns, EachPerturbationHasItsOwn) {
+  std::vector<RunData> runs;
+  for (const char* name : {"other", "softmax"}) {
+    runs.push_back(test::run_data({.name = name, .swapped = 5}));
+    Record shuffled = runs.back().records.back();
+    shuffled.metric = "perplexity";
+    shuffled.labels.erase("swap_rate");
+    shuffled.labels["perturbation"] = std::string("shuffle");
+    shuffled.labels["shuffle_rate"] = 0.5;
+    runs.back().records.push_back(shuffled);
+    runs.back().measures = &kToy;
+  }
+  Comparison comparison = compare_runs(runs);
+  EXPECT_EQ(measures_of(comparison), Lines({"clean", "swapped", "shuffled"}));
+  EXPECT_EQ(comparison.columns[2].perturbation, "shuffle");
+  ASSERT_EQ(comparison.damages.size(), 2U);
+  EXPECT_EQ(comparison.damages[0].strength, 0.025);
+  EXPECT_EQ(comparison.damages[1].strength, 0.5);
+  EXPECT_EQ(comparison.damaged(), "swapped") << "that of charts of pairs";
+  comparison = compare_runs(runs, {.damages = {{"shuffle", {.strength = 0.1}}}});
+  EXPECT_EQ(measures_of(comparison), Lines({"clean", "swapped"}));
+}
+
 /// Labels of pictures that have all classes alike.
 std::map<std::string, LabelValue> balanced(std::map<std::string, LabelValue> labels) {
   labels.insert({{"max_pictures", int64_t{50}},
@@ -277,7 +365,7 @@ TEST(ComparisonColumns, FirstPicturesAreNotMixedWithBalancedOnes) {
     add_measurement(run, "accuracy", 60 + better, balanced(fog), 50);
     add_attack(run, "pgd", kPixel, 50 + better, balanced({}));
   });
-  const ComparisonOptions fifty{.corruption = "fog", .num_pictures = 50};
+  const ComparisonOptions fifty{.damages = {{"corruption", {.kind = "fog"}}}, .num_pictures = 50};
   Comparison comparison = compare_runs(runs, fifty);
   EXPECT_EQ(row_of(comparison, "softmax").cells[1]->values, (std::vector<double>{10, 10}));
   EXPECT_EQ(comparison.columns[1].num_classes, 0);
@@ -325,11 +413,13 @@ TEST(ComparisonColumns, DamageIsChosenAsAsked) {
   const auto value = [&](const ComparisonOptions& options) {
     return row_of(compare_runs(runs, options), "other").cells[1]->values[0];
   };
-  EXPECT_EQ(value({.corruption = "fog", .num_pictures = 50}), 11);
-  EXPECT_EQ(value({.corruption = "fog", .num_pictures = 0}), 42.3);
-  EXPECT_EQ(value({.corruption = "fog", .num_pictures = 200}), 42.3) << "there are 100";
-  EXPECT_EQ(value({.corruption = "snow"}), 12);
-  const Comparison few = compare_runs(runs, {.corruption = "fog", .num_pictures = 50});
+  EXPECT_EQ(value({.damages = {{"corruption", {.kind = "fog"}}}, .num_pictures = 50}), 11);
+  EXPECT_EQ(value({.damages = {{"corruption", {.kind = "fog"}}}, .num_pictures = 0}), 42.3);
+  EXPECT_EQ(value({.damages = {{"corruption", {.kind = "fog"}}}, .num_pictures = 200}), 42.3)
+      << "there are 100";
+  EXPECT_EQ(value({.damages = {{"corruption", {.kind = "snow"}}}}), 12);
+  const Comparison few =
+      compare_runs(runs, {.damages = {{"corruption", {.kind = "fog"}}}, .num_pictures = 50});
   EXPECT_EQ(few.columns[1].num_pictures, 50);
 }
 

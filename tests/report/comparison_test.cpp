@@ -187,7 +187,8 @@ TEST(Comparison, SwappedTextWholeAndSplit) {
   EXPECT_TRUE(has_line(words, {"elliptical is 9.52 % better than softmax on clean targets in "
                                "swapped text, outside the noise ("}));
   EXPECT_TRUE(has_line(words, {"elliptical is 9.52 % better than softmax on swapped targets, "}));
-  EXPECT_EQ(measures_of(compare_runs(runs, {.strength = 0.1})), Lines({"clean"}));
+  EXPECT_EQ(measures_of(compare_runs(runs, {.damages = {{"word_swap", {.strength = 0.1}}}})),
+            Lines({"clean"}));
 }
 
 TEST(Comparison, AccuraciesAreComparedInPointsAndMoreIsBetter) {

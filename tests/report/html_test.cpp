@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "elliptical/report/chart_data.h"
 #include "elliptical/report/number_list.h"
+#include "elliptical/report/section.h"
 #include "elliptical/report/web_files.h"
 #include "elliptical/tasks/language_model_measures.h"
 #include "tests/report/run_folders.h"
@@ -171,7 +173,51 @@ TEST(Numbers, OfAttacksCarryTheAttack) {
   ASSERT_EQ(list.num_all, 3U) << "two accuracies and this one";
   EXPECT_EQ(list.rows[2]["command"],
             "elliptical attack runs/softmax-seed-1 --attack pgd --eps 2/255 --set pgd.steps=7 "
-            "--split test --eval-set max_pictures=50 --eval-set blocks=50 --step 100");
+            "--split test --eval-set max_pictures=50 --step 100");
+}
+
+// A row of the table is a whole section: without what it reads it is not there, and leaves what the
+// page's script looks for.
+TEST(Sections, WithoutRunsThereAreNone) {
+  const Comparison nothing = compare_runs({});
+  const std::vector<RunData> no_runs;
+  const std::optional<VariantBench> no_bench;
+  std::set<std::string> names;
+  for (const SectionEntry& entry : section_table()) {
+    EXPECT_TRUE(names.insert(entry.name).second) << entry.name;
+    EXPECT_NE(std::string(entry.reads), "") << entry.name;
+    const SectionParts parts =
+        entry.make({.runs = no_runs, .comparison = nothing, .bench = no_bench, .methods = {}});
+    EXPECT_EQ(parts.html, "") << entry.name;
+    EXPECT_TRUE(parts.charts.empty()) << entry.name;
+    EXPECT_TRUE(parts.problems.empty()) << entry.name;
+  }
+  EXPECT_GE(names.size(), 11U);
+}
+
+// What a section says of a task's data is what the task declares.
+TEST(Sections, HaveNoWordsOfOtherTasks) {
+  const std::string text = report_of({test::run_data({})}),
+                    pictures = report_of({test::picture_run("softmax", 1, 70, 40)});
+  EXPECT_NE(text.find("Loss in nats, per token."), text.npos);
+  EXPECT_EQ(text.find("per picture."), text.npos);
+  EXPECT_EQ(pictures.find("per token."), pictures.npos);
+  for (const char* of_pictures : {"Attacked pictures", "<h2>Corruptions", "of a picture; at 0"}) {
+    EXPECT_EQ(text.find(of_pictures), text.npos) << of_pictures;
+  }
+}
+
+// Also of attacks that no comparison has a column of, for which another method is needed.
+TEST(Report, A2TellsWhatAnAttackRemarks) {
+  std::vector<RunData> runs = {test::picture_run("softmax", 1, 70, 40)};
+  test::add_attack(runs[0], "auto-attack", 2.0 / 255, 30, {{"flag_few_classes", true}});
+  const std::string remark =
+      "<li>auto-attack, eps 2/255: there are fewer classes than apgd-t has targets, it led to each "
+      "of them: flag_few_classes (nothing is lost)</li>";
+  EXPECT_EQ(count(report_of(runs), remark), 1U);
+  runs.push_back(test::picture_run("other", 1, 70, 40));
+  test::add_attack(runs[1], "auto-attack", 2.0 / 255, 30, {{"flag_few_classes", true}});
+  EXPECT_EQ(count(report_of(runs), remark), 1U) << "once, whatever the number of runs";
 }
 
 TEST(Report, ComparesUnderAttackAndSaysWhichWayIsBetter) {

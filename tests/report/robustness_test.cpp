@@ -50,7 +50,8 @@ class Robustness : public ::testing::Test {
 
   ChartData data() {
     ChartData result;
-    add_robustness_data(runs_, methods_, kMeasures, result, problems_);
+    add_attack_data(runs_, methods_, kMeasures, result, problems_);
+    add_corruption_data(runs_, methods_, kMeasures, result, problems_);
     return result;
   }
 
@@ -78,6 +79,22 @@ TEST_F(Robustness, OfAttacksIsMeanAndRangeOverSeeds) {
   EXPECT_EQ(charts[0].title, "pgd, strict");
   EXPECT_EQ(charts[0].text.find("same number"), std::string::npos);
   EXPECT_TRUE(problems_.empty());
+}
+
+TEST_F(Robustness, A2TellsWhatAttacksNoticed) {
+  Record doubted = attacked("robust_accuracy", 40, 2), remarked = attacked("robust_accuracy", 3, 2);
+  doubted.labels["flag_zero_gradients"] = true;
+  remarked.labels["flag_few_classes"] = true;
+  runs_[0].records = {doubted};
+  runs_[1].records = runs_[2].records = {remarked};
+  data();
+  EXPECT_EQ(problems_,
+            (std::vector<std::string>{
+                "a1: accuracy under pgd, eps 2/255 may be too high, some pictures have no "
+                "gradient: flag_zero_gradients (believe attacks without gradients more: --attack "
+                "square,spsa)",
+                "pgd, eps 2/255: there are fewer classes than apgd-t has targets, it led to each "
+                "of them: flag_few_classes (nothing is lost)"}));
 }
 
 TEST_F(Robustness, IsOfTheNewestRecordOfTheLastStep) {

@@ -60,14 +60,6 @@ TEST(ShownCase, IsTheLargestEpsOfTheFirstAttack) {
   EXPECT_EQ(shown({.attacks = "pgd", .eps = "1/255", .profile = "published"}), std::nullopt);
 }
 
-TEST(EpsText, IsReadBack) {
-  EXPECT_EQ(eps_text(8.0 / 255), "8/255");
-  EXPECT_EQ(eps_text(0.01), "0.01");
-  EXPECT_EQ(eps_text(1.0), "255/255");
-  for (const double eps : {3.0 / 255, 0.05, 1e-7, 1.0 / 3})
-    EXPECT_EQ(parse_eps(eps_text(eps)), eps);
-}
-
 TEST(AttackMetadata, NamesClassesWhateverTheyAreCalled) {
   const AttackPlan plan = make_attack_plan({.attacks = "pgd", .eps = "1/255"});
   const auto metadata = attack_metadata(plan.cases[0], plan.profile, {"cat", "</script>\xFF\n"});

@@ -8,6 +8,7 @@
 #include "elliptical/attack/pgd.h"
 #include "elliptical/attack/spsa.h"
 #include "elliptical/base/errors.h"
+#include "elliptical/measure/circumstances.h"
 #include "elliptical/run/attack_records.h"
 #include "tests/support/error_message.h"
 #include "tests/support/temporary_folder.h"
@@ -104,6 +105,12 @@ TEST(AttackRecords, A3WhatIsThereIsNotAppendedAgain) {
   folder.write("records.jsonl", two + "damaged\n" + R"({"metric":"cut)");
   append_new_records(path, {record(2), record(3)});
   EXPECT_EQ(folder.read("records.jsonl"), two + "damaged\n" + to_json_line(record(3)) + "\n");
+}
+
+TEST(AttackPlan, ABudgetInWordsIsReadBack) {
+  for (const double eps : {0.0, 1.0, 8.0 / 255, 8.0 / 255 * (1 + 1e-10), 0.05, 1e-7, 1.0 / 3}) {
+    EXPECT_EQ(parse_eps(measure::eps_text(eps)), eps);
+  }
 }
 
 }  // namespace

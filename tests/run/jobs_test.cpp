@@ -13,11 +13,14 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// All events until no job runs.
-std::vector<JobEvent> drain(Jobs& jobs) {
+/// All events until so many jobs have ended.
+std::vector<JobEvent> drain(Jobs& jobs, size_t num_jobs = 1) {
   std::vector<JobEvent> all;
-  while (jobs.num_running() > 0) {
-    for (JobEvent& event : jobs.wait(milliseconds(1000))) all.push_back(std::move(event));
+  while (num_jobs > 0) {
+    for (JobEvent& event : jobs.wait(milliseconds(1000))) {
+      if (event.status) --num_jobs;
+      all.push_back(std::move(event));
+    }
   }
   return all;
 }
@@ -26,6 +29,9 @@ TEST(Jobs, ReportWhatTheyDo) {
   Jobs jobs;
   jobs.start(7, [](const LoopHooks& hooks) {
     hooks.say("line with\na break and \"quotes\"");
+    hooks.describe(
+        "text: b\xC3\xBC"
+        "cher");
     hooks.show({.phase = "train",
                 .done = 3,
                 .total = 3,
@@ -34,14 +40,18 @@ TEST(Jobs, ReportWhatTheyDo) {
                 .seconds_left = 4});
   });
   const std::vector<JobEvent> events = drain(jobs);
-  ASSERT_EQ(events.size(), 3);
+  ASSERT_EQ(events.size(), 4);
   EXPECT_EQ(events[0].job, 7);
   EXPECT_EQ(events[0].notice, "line with\na break and \"quotes\"");
-  ASSERT_TRUE(events[1].progress);
-  EXPECT_EQ(events[1].progress->done, 3);
-  EXPECT_EQ(events[1].progress->loss, 2.5);
-  EXPECT_EQ(events[1].progress->seconds_left, 4);
-  EXPECT_EQ(events[2].status, 0);
+  EXPECT_EQ(events[1].data,
+            "text: b\xC3\xBC"
+            "cher");
+  EXPECT_EQ(events[1].notice, "");
+  ASSERT_TRUE(events[2].progress);
+  EXPECT_EQ(events[2].progress->done, 3);
+  EXPECT_EQ(events[2].progress->loss, 2.5);
+  EXPECT_EQ(events[2].progress->seconds_left, 4);
+  EXPECT_EQ(events[3].status, 0);
 }
 
 TEST(Jobs, ErrorsKeepTextAndStatus) {
@@ -52,7 +62,7 @@ TEST(Jobs, ErrorsKeepTextAndStatus) {
   jobs.start(3, [](const LoopHooks&) { throw Interrupted("stopped", SIGTERM); });
   jobs.start(4, [](const LoopHooks&) { raise(SIGKILL); });
   std::map<size_t, JobEvent> last;
-  for (const JobEvent& event : drain(jobs)) last[event.job] = event;
+  for (const JobEvent& event : drain(jobs, 5)) last[event.job] = event;
   EXPECT_EQ(last[0].error, "run: broken");
   EXPECT_EQ(last[0].status, 1);
   EXPECT_EQ(last[1].status, 2);

@@ -262,6 +262,30 @@ TEST(ClassifyImageTask, LabelsAndFingerprint) {
   EXPECT_EQ(task.data_fingerprint(), ClassifyImageTask(small_vit_options(), 2).data_fingerprint());
 }
 
+/// The label `batch_size` of an evaluation of ten pictures at once; 0 where there is none.
+int64_t told_batch_size(const std::vector<std::string>& attention) {
+  ClassifyImageOptions options = small_vit_options();
+  apply_overrides(attention, fields_of(options));
+  ClassifyImageTask task(options, 1);
+  const std::unique_ptr<Options> eval_options = task.make_eval_options();
+  apply_overrides({"batch_size=10"}, fields_of(*eval_options));
+  const auto labels = task.eval_set(*eval_options)->labels();
+  const auto found = labels.find("batch_size");
+  return found == labels.end() ? 0 : std::get<int64_t>(found->second);
+}
+
+// Pictures of other company have other logits: without its size such a number can not be had again.
+TEST(ClassifyImageTask, RecordsTellTheBatchWhereItMatters) {
+  const std::string name = "model.attention.name=";
+  EXPECT_EQ(told_batch_size({name + "softmax"}), 0);
+  EXPECT_EQ(told_batch_size({name + "elliptical"}), 0);
+  EXPECT_EQ(told_batch_size({name + "mom"}), 0);
+  EXPECT_EQ(told_batch_size({name + "mom", "model.attention.selection=global"}), 10);
+  EXPECT_EQ(told_batch_size({name + "spkde"}), 10);
+  EXPECT_EQ(told_batch_size({name + "spkde", "model.attention.weights=per-head"}), 0);
+  EXPECT_EQ(told_batch_size({name + "elliptical", "model.attention.metric.estimator=random"}), 10);
+}
+
 TEST(ClassifyImageTask, CostsWhatTheArithmeticSays) {
   ClassifyImageOptions options;  // DeiT-tiny
   options.data.name = "imagenet";

@@ -116,6 +116,25 @@ TEST_F(PretrainedRun, C6NothingIsReadWhereAllAreDamaged) {
             run_.string() + ": must have a checkpoint to read weights from, has none");
 }
 
+// Its trained weights are another model than the one whose numbers the run tells.
+TEST_F(PretrainedRun, OfARunThatIsMeasuredByItsAverageIsTheAverage) {
+  store::save_checkpoint(
+      run_ / "checkpoints", {.step = 3},
+      {.model = {{"w", torch::full({3}, 3.0)}}, .average = {{"w", torch::full({3}, 2.5)}}}, {});
+  const auto set_weights = [this](const std::string& name) {
+    write_file_atomically(run_ / "config.toml", "[train]\neval_weights = \"" + name + "\"\n");
+  };
+  set_weights("trained");
+  EXPECT_EQ(first_weight(), 3);
+  EXPECT_TRUE(notices_.empty());
+  set_weights("ema");
+  EXPECT_EQ(first_weight(), 2.5);
+  EXPECT_EQ(notices_,
+            std::vector<std::string>{"weights: " + run_.string() +
+                                     ": the average of its weights, which it is measured by "
+                                     "(train.eval_weights)"});
+}
+
 struct Parity {
   at::Tensor pixels;  ///< normalized (16, 3, 224, 224)
   at::Tensor logits;  ///< (16, 1000), computed elsewhere in double from the same weights

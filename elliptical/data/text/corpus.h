@@ -5,7 +5,8 @@
 //     small-language      made up on the spot (small_language.h)
 //     wikitext-2, ...     a data set of the catalog (data/catalog.h), found or refused with advice
 //     some/folder         any folder (a name with a slash, or a folder that exists)
-// A folder holds train.txt, valid.txt (or val.txt), test.txt, or wiki.train.tokens and so on;
+// A folder holds train.txt, valid.txt, test.txt (training, val, validation, dev, testing and capital
+// letters are understood), or wiki.train.tokens and so on;
 // without a test file test is valid. Or it holds .txt files of other names, or train.txt alone:
 // those are taken in the order of their names and split by lines: in blocks of B = lines / 200
 // lines (1 to 100), of each 20 blocks the 19th goes to valid and the 20th to test. Anything in

@@ -4,8 +4,11 @@
 // since then training would see the text that it is measured on; what could be meant in two ways
 // is refused.
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <filesystem>
 #include <optional>
+#include <string_view>
 
 #include "elliptical/base/errors.h"
 #include "elliptical/base/names.h"
@@ -16,6 +19,12 @@ namespace elliptical::data {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// What people call the splits, in the order of kSplits.
+constexpr std::array<std::array<std::string_view, 4>, 3> kSplitWords = {
+    {{"train", "training"}, {"valid", "val", "validation", "dev"}, {"test", "testing"}}};
+/// It says that text is measured, but not whether while training or after it.
+constexpr std::array<std::string_view, 2> kUnclearWords = {"eval", "evaluation"};
 
 /// File names that say which split they are, by split.
 struct NamedSplits {
@@ -38,20 +47,67 @@ std::vector<std::string> files_ending(const fs::path& folder, const std::string&
   return names;
 }
 
-NamedSplits find_splits(const std::string& folder) {
+std::string lower_case(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+/// The split that people mean by a word.
+std::optional<Split> split_called(std::string_view word) {
+  for (const Split split : kSplits) {
+    const auto& words = kSplitWords[static_cast<size_t>(split)];
+    if (!word.empty() && std::find(words.begin(), words.end(), word) != words.end()) return split;
+  }
+  return std::nullopt;
+}
+
+bool is_unclear(std::string_view word) {
+  return std::find(kUnclearWords.begin(), kUnclearWords.end(), word) != kUnclearWords.end();
+}
+
+/// What a file is called without its ending, in lower case: "Train.txt" is meant like "train.txt".
+std::string stem_of(const std::string& file) { return lower_case(fs::path(file).stem().string()); }
+
+/// The word of a longer name that calls it a split: "train" of "en.train-01.txt"; "" of others.
+std::string split_word_in(const std::string& file) {
+  const std::string stem = stem_of(file);
+  const auto is_letter = [](unsigned char c) { return std::isalpha(c) != 0 || c >= 0x80; };
+  for (auto it = stem.begin(); it != stem.end();) {
+    const auto begin = std::find_if(it, stem.end(), is_letter);
+    it = std::find_if_not(begin, stem.end(), is_letter);
+    const std::string word(begin, it);
+    if (split_called(word) || is_unclear(word)) return word;
+  }
+  return "";
+}
+
+NamedSplits find_splits(const std::string& folder, const std::vector<std::string>& files) {
   NamedSplits found;
   std::vector<std::string> forms;  // the first name of each way of naming
-  for (const auto& [before, after] : {std::pair{"", ".txt"}, std::pair{"wiki.", ".tokens"}}) {
-    std::optional<std::string> first;
-    for (const auto& [split, word] :
-         {std::pair(Split::kTrain, "train"), std::pair(Split::kValid, "valid"),
-          std::pair(Split::kValid, "val"), std::pair(Split::kTest, "test")}) {
-      const std::string name = std::string(before) + word + after;
-      if (!fs::is_regular_file(fs::path(folder) / name)) continue;
-      if (!first) first = name;
-      found.names[static_cast<size_t>(split)].push_back(name);
+  for (const std::string& file : files) {
+    const std::string stem = stem_of(file);
+    if (is_unclear(stem)) {
+      throw DataError(folder + ": must say whether " + file +
+                      " is the validation or the test text, does not (rename it to valid.txt or "
+                      "test.txt)");
     }
-    if (first) forms.push_back(*first);
+    if (const auto split = split_called(stem)) {
+      found.names[static_cast<size_t>(*split)].push_back(file);
+    }
+  }
+  for (const auto& names : found.names) {
+    if (!names.empty() && forms.empty()) forms.push_back(names[0]);
+  }
+  bool has_tokens = false;
+  for (const auto& [split, word] :
+       {std::pair(Split::kTrain, "train"), std::pair(Split::kValid, "valid"),
+        std::pair(Split::kValid, "val"), std::pair(Split::kTest, "test")}) {
+    const std::string name = "wiki." + std::string(word) + ".tokens";
+    if (!fs::is_regular_file(fs::path(folder) / name)) continue;
+    if (!has_tokens) forms.push_back(name);
+    has_tokens = true;
+    found.names[static_cast<size_t>(split)].push_back(name);
   }
   const auto refuse = [&](const std::string& a, const std::string& b) {
     throw DataError(folder + ": must hold each split once, has " + a + " and " + b +
@@ -88,6 +144,20 @@ void check_splits(const std::string& folder,
     throw DataError(folder + ": must hold valid.txt beside " + train + ", has " + others[0] +
                     " (rename it to valid.txt; or rename " + train +
                     ", then all .txt files are one text that is split by lines)");
+  }
+}
+
+/// Files that are to be one text: none of them may be meant as a split.
+void check_one_text(const std::string& folder, const std::vector<std::string>& files) {
+  if (files.size() < 2) return;
+  for (const std::string& file : files) {
+    const std::string word = split_word_in(file);
+    if (word.empty()) continue;
+    throw DataError(folder +
+                    ": must hold train.txt, valid.txt and test.txt, or files of one text, has " +
+                    file + ", whose name says \"" + word +
+                    "\" (rename the files that are splits; or take that word out of the name, then "
+                    "all .txt files are one text that is split by lines)");
   }
 }
 
@@ -149,8 +219,8 @@ TextSource named_source(const std::string& folder,
 
 TextSource folder_source(const std::string& folder, const std::string& name) {
   if (!fs::is_directory(folder)) throw DataError(folder + ": must be a folder of text files");
-  const NamedSplits found = find_splits(folder);
   const std::vector<std::string> files = files_ending(folder, ".txt");
+  const NamedSplits found = find_splits(folder, files);
   std::vector<std::string> others;
   std::copy_if(files.begin(), files.end(), std::back_inserter(others), [&](const auto& file) {
     return std::none_of(kSplits.begin(), kSplits.end(), [&](Split split) {
@@ -167,6 +237,7 @@ TextSource folder_source(const std::string& folder, const std::string& name) {
   if (whole.empty()) {
     throw DataError(folder + ": must hold train.txt, valid.txt and test.txt, or other .txt files");
   }
+  if (!is_named) check_one_text(folder, whole);
   const std::string listed =
       whole.size() > 3 ? std::to_string(whole.size()) + " files" : join(whole);
   TextSource source{.name = name, .files = listed + ", split by lines"};

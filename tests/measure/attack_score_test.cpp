@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
 // Lines of attacks.jsonl, which may be somebody else's. Fault ID: R2.
-#include "elliptical/base/attack_score.h"
+#include "elliptical/measure/attack_score.h"
 
 #include <gtest/gtest.h>
 
 #include "elliptical/base/errors.h"
 #include "tests/support/error_message.h"
 
-namespace elliptical {
+namespace elliptical::measure {
 namespace {
 
 AttackedBatch sample() {
@@ -71,4 +71,4 @@ TEST(AttackScores, R2BatchesWithOtherStagesAreNotAdded) {
 }
 
 }  // namespace
-}  // namespace elliptical
+}  // namespace elliptical::measure

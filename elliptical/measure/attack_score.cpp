@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-#include "elliptical/base/attack_score.h"
+#include "elliptical/measure/attack_score.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "elliptical/base/errors.h"
 #include "elliptical/base/printable.h"
+#include "elliptical/measure/labels.h"
 
-namespace elliptical {
+namespace elliptical::measure {
 namespace {
 
 constexpr const char* kMetric = "attacked_batch";  // its value is the number of robust pictures
@@ -17,19 +18,8 @@ constexpr int64_t kMaxStages = 10;                 // their numbers have one dig
 // Of a batch, and gradients of a batch: sums over all batches stay whole numbers.
 constexpr int64_t kMaxCount = int64_t{1} << 40;
 
-/// A label that must be there, of type T.
-template <class T>
-T label(const Record& record, const std::string& name) {
-  const auto found = record.labels.find(name);
-  const T* value = found == record.labels.end() ? nullptr : std::get_if<T>(&found->second);
-  if (value == nullptr) {
-    throw DataError("label " + printable(name) + " is missing or of another type");
-  }
-  return *value;
-}
-
 int64_t count_label(const Record& record, const std::string& name, int64_t largest) {
-  const auto value = label<int64_t>(record, name);
+  const auto value = required_label<int64_t>(record, name);
   if (value < 0 || value > largest) {
     throw DataError("label " + printable(name) + " must be 0 to " + std::to_string(largest) +
                     ", is " + std::to_string(value));
@@ -110,24 +100,24 @@ AttackedBatch to_attacked_batch(const Record& record) {
     throw DataError("count must be 0 to " + std::to_string(kMaxCount) + ", is " +
                     std::to_string(record.count));
   }
-  AttackedBatch batch{.digest = label<std::string>(record, "digest"),
-                      .batch = label<int64_t>(record, "batch"),
+  AttackedBatch batch{.digest = required_label<std::string>(record, "digest"),
+                      .batch = required_label<int64_t>(record, "batch"),
                       .score = {.count = record.count}};
   AttackScore& score = batch.score;
   score.clean_top1 = count_label(record, "clean_top1", record.count);
   score.clean_top5 = count_label(record, "clean_top5", record.count);
   score.robust_top1 = count_label(record, "robust_top1", record.count);
   score.robust_top5 = count_label(record, "robust_top5", record.count);
-  score.seconds = label<double>(record, "seconds");
-  score.is_randomised = label<bool>(record, "randomised");
-  score.looks_like_probabilities = label<bool>(record, "probabilities");
-  score.has_few_classes = label<bool>(record, "few_classes");
+  score.seconds = required_label<double>(record, "seconds");
+  score.is_randomised = required_label<bool>(record, "randomised");
+  score.looks_like_probabilities = required_label<bool>(record, "probabilities");
+  score.has_few_classes = required_label<bool>(record, "few_classes");
   score.num_zero_gradients = count_label(record, "zero_gradients", kMaxCount);
   if (!std::isfinite(score.seconds) || score.seconds < 0) {
     throw DataError("label seconds must be a number of seconds, is none");
   }
   if (record.labels.contains(kOutcomes)) {
-    score.outcomes = label<std::string>(record, kOutcomes);
+    score.outcomes = required_label<std::string>(record, kOutcomes);
     const auto num_robust = std::count(score.outcomes.begin(), score.outcomes.end(), '1');
     if (std::ssize(score.outcomes) != score.count || num_robust != score.robust_top1) {
       throw DataError("label " + std::string(kOutcomes) + " does not fit the counts");
@@ -137,4 +127,4 @@ AttackedBatch to_attacked_batch(const Record& record) {
   return batch;
 }
 
-}  // namespace elliptical
+}  // namespace elliptical::measure

@@ -12,7 +12,7 @@
 
 #include "elliptical/base/records.h"
 
-namespace elliptical {
+namespace elliptical::measure {
 
 /// What became of the pictures of a batch, or of several.
 struct AttackScore {
@@ -41,4 +41,4 @@ Record to_record(const AttackedBatch& batch);
 /// DataError names what is missing or does not fit.
 AttackedBatch to_attacked_batch(const Record& record);
 
-}  // namespace elliptical
+}  // namespace elliptical::measure

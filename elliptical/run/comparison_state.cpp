@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: MIT
-#include "elliptical/cli/comparison_state.h"
+#include "elliptical/run/comparison_state.h"
 
 #include <algorithm>
 
+#include "elliptical/base/checkpoint_folder.h"
 #include "elliptical/measure/missing.h"
 #include "elliptical/run/run_folder.h"
-#include "elliptical/store/checkpoint.h"
 
-namespace elliptical::cli {
+namespace elliptical::run {
 namespace {
 
-/// What `compare` measures of each run, as records tell it.
-measure::WantedMeasurements wanted_of(const run::ComparisonWork& work) {
-  measure::WantedMeasurements wanted{
-      .split = work.split, .method = work.method, .num_pictures = work.num_pictures};
-  if (!work.damage.empty()) {
-    wanted.damage = measure::WantedDamage{work.perturbation, work.strength, work.corruption};
-  }
-  for (const run::AttackCase& each : work.attacks.cases) {
+/// What a comparison measures of each run, as records tell it.
+measure::WantedMeasurements wanted_of(const ComparisonWork& work) {
+  measure::WantedMeasurements wanted{.split = work.split,
+                                     .method = work.method,
+                                     .damages = work.damages,
+                                     .num_pictures = work.num_pictures};
+  for (const AttackCase& each : work.attacks.cases) {
     wanted.attacks.push_back({.name = each.attack.name(),
                               .eps = each.eps,
-                              .profile = std::string(to_string(run::AttackProfile::kStrict)),
+                              .profile = std::string(to_string(AttackProfile::kStrict)),
                               .metric_gradient = "through",
                               .seed = work.attacks.seed});
   }
@@ -29,13 +28,13 @@ measure::WantedMeasurements wanted_of(const run::ComparisonWork& work) {
 
 }  // namespace
 
-run::RunState state_of(const run::PlannedRun& planned, const run::ComparisonWork& work) {
-  run::RunState state{.lacks_damaged = !work.damage.empty(), .attacks = work.attacks.cases};
-  const run::RunPaths paths{planned.folder};
+RunState state_of(const PlannedRun& planned, const ComparisonWork& work) {
+  RunState state{.damages = work.damages, .attacks = work.attacks.cases};
+  const RunPaths paths{planned.folder};
   const measure::TaskMeasures& measures = *tasks::find_task(planned.options.task.name()).measures;
   const int64_t last = planned.options.train.steps;
   const std::vector<int64_t> steps = checkpoint_steps(paths.checkpoints());
-  if (steps.empty() || !std::filesystem::exists(paths.config())) return state;
+  if (steps.empty() || !fs::exists(paths.config())) return state;
   state.part_trained =
       static_cast<double>(steps.back()) / static_cast<double>(std::max<int64_t>(last, 1));
 
@@ -44,12 +43,13 @@ run::RunState state_of(const run::PlannedRun& planned, const run::ComparisonWork
   const std::vector<Record> records = read_records(paths.records(), leave_out);
   const measure::Missing missing = measure::missing_of(records, last, measures, wanted_of(work));
   state.is_trained = steps.back() == last && (last == 0 || !missing.validation);
-  state.metric_mean = run::measured_metric_mean(records, last);
+  state.metric_mean = measured_metric_mean(records, last);
   state.lacks_clean = missing.clean;
-  state.lacks_damaged = missing.damaged;
+  state.damages.clear();
+  for (const size_t i : missing.damages) state.damages.push_back(work.damages[i]);
   state.attacks.clear();
   for (const size_t i : missing.attacks) state.attacks.push_back(work.attacks.cases[i]);
   return state;
 }
 
-}  // namespace elliptical::cli
+}  // namespace elliptical::run
