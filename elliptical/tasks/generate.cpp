@@ -70,6 +70,13 @@ std::unique_ptr<Writer> make_lm_writer(const Options& options, const TaskSetup& 
 int32_t draw_token(const at::Tensor& log_probabilities,
                    const GenerateOptions& options,
                    double uniform) {
+  // An impossible word is -inf; NaN wins in `max`, too.
+  if (!std::isfinite(log_probabilities.max().item<double>())) {
+    throw RunError(
+        "generate: the model must give words probabilities, gives none that are numbers (its "
+        "training has diverged: choose an older checkpoint with --step, or train it again with a "
+        "lower optimizer.learning_rate)");
+  }
   const int64_t num_words = log_probabilities.size(0);
   if (options.temperature == 0.0) {
     return static_cast<int32_t>(log_probabilities.argmax().item<int64_t>());
