@@ -31,7 +31,7 @@ at::Tensor additive_mask(const Problem& problem) {
                .masked_fill(~*problem.key_padding_mask, kHidden);
   }
   if (problem.shape.is_causal) {
-    const int64_t N = problem.shape.N;
+    const int64_t N = problem.shape.sizes.N;
     const at::Tensor causal = at::full({1, 1, N, N}, kHidden).triu(1);
     mask = mask.defined() ? mask + causal : causal;
   }
