@@ -30,6 +30,9 @@ def make(name, implementation="elliptical", num_layers=4):
         )  # fmt: skip
     elif name == "llama":
         config = transformers.LlamaConfig(**options)
+    elif name == "bert":  # as a decoder: an encoder has neither a cache nor a future to hide
+        del options["num_key_value_heads"]
+        config = transformers.BertConfig(**options, is_decoder=True)
     elif name == "qwen3":
         config = transformers.Qwen3Config(**options, head_dim=8)
     elif name == "qwen3-mixed":  # full and sliding-window layers, in every order
@@ -42,7 +45,7 @@ def make(name, implementation="elliptical", num_layers=4):
     return transformers.AutoModelForCausalLM.from_config(config, attn_implementation=implementation).eval()
 
 
-MODELS = ["llama", "gpt2", "qwen3", "qwen3-mixed", "mistral"]
+MODELS = ["llama", "gpt2", "bert", "qwen3", "qwen3-mixed", "mistral"]
 CACHES = {
     "none": lambda config: None,
     "dynamic": lambda config: transformers.DynamicCache(config=config),  # holds the window of sliding layers
