@@ -1,9 +1,11 @@
 """Classifiers of pictures as a user meets them: train, kill, resume, eval, corrupt, fork, compare."""
 
 import json
+import os
 import shutil
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +13,7 @@ from runs import PROGRAM, ROOT, call, check, copy_run, losses, num_logged, read_
 from vision_runs import RECIPE, TINY, attack_command, last_line, settings, train_command
 from vision_runs import measured as measured_of
 
+DATA = Path(os.environ.get("ELLIPTICAL_DATA", "data"))
 FEW = ["--set", "max_pictures=40"]
 
 
@@ -191,3 +194,23 @@ def test_full_size_recipes_have_the_published_counts(recipe, parameters, attenti
     path = ROOT / "recipes" / "vit" / f"deit-{recipe}-{attention}.toml"
     text = check([PROGRAM, "config", path, "--no-measure"]).stdout
     assert f"# parameters      {parameters}\n" in text and "= 300 epochs" in text
+
+
+@pytest.mark.skipif(not (DATA / "deit-tiny").is_dir(), reason="deit-tiny is not below $ELLIPTICAL_DATA")
+def test_recipes_of_the_published_model_are_compared(tmp_path):
+    """By their names, which are not those of their attention; the published weights are what both begin with."""
+    recipes = [ROOT / "recipes" / "vit" / f"two-core-pretrained-{attention}.toml" for attention in ("softmax", "elliptical")]
+    command = [PROGRAM, "compare", *recipes, "--run", tmp_path / "runs", "--seeds", "1", "--controls", "matched constant", "--threads", "1"]
+    command += ["--reference", "pretrained softmax", "--corrupt", "none", "--format", "json"]
+    for option in ("task.data.name=small-pictures", "task.batch_size=2", "train.steps=1", "schedule.warmup_steps=0", "train.checkpoint_interval=0"):
+        command += ["--set", option]
+    table = json.loads(check(command).stdout)
+    assert [(row["name"], row["role"]) for row in table["methods"]] == [
+        ("pretrained softmax", "reference"), ("pretrained elliptical", "method"), ("matched constant", "control"),
+    ]
+    assert table["problems"] == [] and table["matched"] == "matched constant"
+    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == [
+        "matched-constant-seed-1", "pretrained-elliptical-seed-1", "pretrained-softmax-seed-1",
+    ]
+    for run in (tmp_path / "runs").iterdir():
+        assert {record["init"] for record in read_lines(run, "records.jsonl")} == {"deit-tiny"}
