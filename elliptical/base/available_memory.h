@@ -23,9 +23,16 @@ struct AvailableMemory {
 /// known, or where ELLIPTICAL_MEMORY=none. Files are looked up below `root`, for tests.
 std::optional<AvailableMemory> available_memory(const std::filesystem::path& root = "/");
 
-/// The system has not the memory that was asked for. Exit status 1.
-struct MemoryError : std::runtime_error {
+/// The system is short of what it had before and may have again: memory, open files. That says
+/// nothing about the file that was being read, so no such failure may pass for damage. Exit status
+/// 1.
+struct ResourceError : std::runtime_error {
   using std::runtime_error::runtime_error;
+};
+
+/// The system has not the memory that was asked for.
+struct MemoryError : ResourceError {
+  using ResourceError::ResourceError;
 };
 
 /// Throws MemoryError when `bytes` are more than there are:

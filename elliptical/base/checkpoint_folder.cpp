@@ -9,6 +9,7 @@
 #include "elliptical/base/errors.h"
 #include "elliptical/base/files.h"
 #include "elliptical/base/json.h"
+#include "elliptical/base/reading_failed.h"
 #include "elliptical/base/sha256.h"
 
 namespace elliptical {
@@ -44,6 +45,14 @@ std::map<std::string, std::string> texts(const JsonFields& object) {
   return result;
 }
 
+/// What is at a path, links followed; nothing there is an answer, being short of memory is none.
+fs::file_type type_of(const fs::path& path) {
+  std::error_code error;
+  const fs::file_type type = fs::status(path, error).type();
+  if (type == fs::file_type::none) throw_reading_failed(path, "examine", error.value());
+  return type;
+}
+
 /// Of everything in the object but the checksum itself.
 std::string checksum_of(Json json) {
   json.erase(kChecksum);
@@ -75,11 +84,11 @@ fs::path CheckpointFolder::checked_file(const std::string& name) const {
   if (expected == files.end()) {
     throw DataError(path.string() + ": state.json does not mention it");
   }
-  std::error_code error;
-  if (!fs::is_regular_file(path, error))
+  if (type_of(path) != fs::file_type::regular)
     throw DataError(path.string() + ": must be a file, is none");
+  std::error_code error;
   const auto actual = static_cast<int64_t>(fs::file_size(path, error));
-  if (error) throw DataError(path.string() + ": could not be read: " + error.message());
+  if (error) throw_reading_failed(path, "examine", error.value());
   if (actual != expected->second.num_bytes) {
     throw DataError(path.string() + ": must have " + std::to_string(expected->second.num_bytes) +
                     " bytes, has " + std::to_string(actual));
@@ -125,8 +134,7 @@ CheckpointFolder parse_checkpoint_state(std::string_view text, const fs::path& p
 }
 
 CheckpointFolder open_checkpoint(const fs::path& folder) {
-  std::error_code error;
-  if (!fs::is_directory(folder, error)) {
+  if (type_of(folder) != fs::file_type::directory) {
     throw DataError(folder.string() + ": must be a folder, is none");
   }
   const fs::path state_path = folder / kStateFile;
@@ -148,6 +156,10 @@ std::vector<int64_t> checkpoint_steps(const fs::path& checkpoints) {
        it.increment(error)) {
     if (const auto step = step_of(it->path().filename().string())) steps.push_back(*step);
   }
+  // Only a folder that is not there has none: where it can not be listed, a run would begin again.
+  if (error && error != std::errc::no_such_file_or_directory) {
+    throw_reading_failed(checkpoints, "list", error.value());
+  }
   std::sort(steps.begin(), steps.end());
   return steps;
 }
@@ -165,7 +177,7 @@ std::optional<int64_t> newest_usable(const fs::path& checkpoints,
       // aside by the next training.
     } catch (const Interrupted&) {
       throw;
-    } catch (const MemoryError&) {
+    } catch (const ResourceError&) {  // memory, open files
       throw;
     } catch (const std::bad_alloc&) {
       throw;

@@ -59,17 +59,19 @@ struct CheckpointFolder {
   std::filesystem::path checked_file(const std::string& name) const;
 };
 
-/// Reads and verifies state.json. Throws DataError: file and what is wrong with it.
+/// Reads and verifies state.json. Throws DataError: file and what is wrong with it; ResourceError.
 CheckpointFolder open_checkpoint(const std::filesystem::path& folder);
 
 /// "step-12"
 std::string checkpoint_name(int64_t step);
 
-/// Steps that have a folder (or anything else) of that name, ascending.
+/// Steps that have a folder (or anything else) of that name, ascending; none where `checkpoints` is
+/// not there. Throws where it can not be listed: DataError, ResourceError.
 std::vector<int64_t> checkpoint_steps(const std::filesystem::path& checkpoints);
 
 /// Gives `read` one checkpoint after the other, newest first, until it throws no more; the step of
-/// that one, or nothing. `notice` hears which ones can not be used, and why.
+/// that one, or nothing. `notice` hears which ones can not be used, and why. A signal and a lack of
+/// memory or open files (Interrupted, ResourceError, std::bad_alloc) go on to the caller.
 std::optional<int64_t> newest_usable(
     const std::filesystem::path& checkpoints,
     const std::function<void(const CheckpointFolder& checkpoint)>& read,

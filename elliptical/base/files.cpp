@@ -16,6 +16,7 @@
 
 #include "elliptical/base/errors.h"
 #include "elliptical/base/lines.h"
+#include "elliptical/base/reading_failed.h"
 
 namespace elliptical {
 namespace {
@@ -27,10 +28,6 @@ fs::path folder_of(const fs::path& path) {
 }
 
 std::string reason(int code) { return std::generic_category().message(code); }
-
-[[noreturn]] void fail_reading(const fs::path& path, const char* action, int code) {
-  throw DataError(path.string() + ": can not " + action + ": " + reason(code));
-}
 
 [[noreturn]] void fail_writing(const fs::path& path, const char* action, int code) {
   std::string text = path.string() + ": can not " + action + ": " + reason(code);
@@ -98,14 +95,14 @@ int open_for_reading(const fs::path& path) {
   // O_NONBLOCK: opening a pipe without a writer would wait for ever.
   const int descriptor =
       uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); });
-  if (descriptor < 0) fail_reading(path, "open", errno);
+  if (descriptor < 0) throw_reading_failed(path, "open", errno);
   return descriptor;
 }
 
 /// Of a regular file; everything else is refused.
 uint64_t length_of(const fs::path& path, int descriptor) {
   struct stat status{};
-  if (::fstat(descriptor, &status) != 0) fail_reading(path, "examine", errno);
+  if (::fstat(descriptor, &status) != 0) throw_reading_failed(path, "examine", errno);
   if (!S_ISREG(status.st_mode)) throw DataError(path.string() + ": must be a regular file");
   return static_cast<uint64_t>(status.st_size);
 }
@@ -128,7 +125,7 @@ std::string read_file(const fs::path& path, uint64_t max_bytes) {
   while (true) {
     const ssize_t count = uninterrupted(
         [&] { return ::read(descriptor, text.data() + length, text.size() - length); });
-    if (count < 0) fail_reading(path, "read", errno);
+    if (count < 0) throw_reading_failed(path, "read", errno);
     if (count == 0) break;
     length += static_cast<size_t>(count);
     if (length > max_bytes) throw too_long();
@@ -145,7 +142,7 @@ void read_pieces(const fs::path& path, const std::function<void(std::string_view
   while (true) {
     const ssize_t count =
         uninterrupted([&] { return ::read(closer.descriptor, piece.data(), piece.size()); });
-    if (count < 0) fail_reading(path, "read", errno);
+    if (count < 0) throw_reading_failed(path, "read", errno);
     if (count == 0) return;
     use(std::string_view(piece).substr(0, static_cast<size_t>(count)));
   }

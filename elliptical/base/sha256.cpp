@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "elliptical/base/sha256.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <cstring>
-#include <system_error>
-#include <vector>
 
-#include "elliptical/base/errors.h"
+#include "elliptical/base/lines.h"
 #include "elliptical/base/sha256_impl.h"
 
 namespace elliptical {
@@ -107,25 +101,9 @@ std::string sha256_hex(std::string_view text) {
 }
 
 std::string sha256_of_file(const std::filesystem::path& path) {
-  const auto fail = [&](const char* action) {
-    throw DataError(path.string() + ": can not " + action + ": " +
-                    std::generic_category().message(errno));
-  };
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) fail("open");
-  struct Closer {
-    int descriptor;
-    ~Closer() { ::close(descriptor); }
-  } const closer{descriptor};
   Sha256 hash;
-  std::vector<std::byte> buffer(size_t{1} << 20);
-  while (true) {
-    const ssize_t count = ::read(descriptor, buffer.data(), buffer.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail("read");
-    if (count == 0) return hash.hex();
-    hash.update(std::span(buffer).first(static_cast<size_t>(count)));
-  }
+  read_pieces(path, [&](std::string_view piece) { hash.update(piece); });
+  return hash.hex();
 }
 
 }  // namespace elliptical

@@ -3,12 +3,11 @@
 
 #include <c10/util/Exception.h>
 
-#include <cstdlib>
 #include <new>
 #include <stdexcept>
-#include <string_view>
 
 #include "elliptical/base/available_memory.h"
+#include "elliptical/store/failed_allocation.h"
 
 namespace elliptical::run {
 
@@ -18,18 +17,9 @@ std::string failure_text(const std::exception& error, bool debug) {
     return allocation_failure_text(0);
   }
   const auto* torch = dynamic_cast<const c10::Error*>(&error);
-  if (torch == nullptr) return error.what();
-  if (debug) return error.what();
-  // What torch's allocator says is text only: "... you tried to allocate 4096 bytes. ..."
-  const std::string text = torch->what_without_backtrace();
-  constexpr std::string_view kTried = "you tried to allocate ";
-  const size_t tried = text.find(kTried);
-  if (text.find("can't allocate memory") != std::string::npos && tried != std::string::npos) {
-    return allocation_failure_text(std::strtod(text.c_str() + tried + kTried.size(), nullptr));
-  }
-  const bool overflows = text.find("Storage size calculation overflowed") != std::string::npos ||
-                         text.find("numel: integer multiplication overflow") != std::string::npos;
-  return overflows ? allocation_failure_text(0) : text;
+  if (torch == nullptr || debug) return error.what();
+  if (const auto bytes = store::failed_allocation(error)) return allocation_failure_text(*bytes);
+  return torch->what_without_backtrace();
 }
 
 }  // namespace elliptical::run

@@ -12,6 +12,7 @@
 #include "elliptical/base/files.h"
 #include "elliptical/base/safetensors.h"
 #include "elliptical/base/sha256.h"
+#include "elliptical/store/failed_allocation.h"
 
 namespace elliptical::store {
 namespace {
@@ -36,7 +37,7 @@ std::optional<at::ScalarType> torch_type(ElementType type) {
 }
 
 at::Tensor read_tensor(const SafetensorsFile& file, const TensorEntry& entry, at::ScalarType type) {
-  const at::Tensor tensor = at::empty(entry.shape, type);
+  const at::Tensor tensor = with_memory_errors([&] { return at::empty(entry.shape, type); });
   file.read(entry, {static_cast<std::byte*>(tensor.data_ptr()), tensor.nbytes()});
   return tensor;
 }
@@ -133,7 +134,8 @@ std::map<std::string, at::Tensor> read_floating_tensors(const std::filesystem::p
   for (const TensorEntry& entry : file.header().tensors) {
     const auto type = torch_type(entry.type);
     if (!type || !at::isFloatingType(*type)) continue;
-    result.emplace(entry.name, read_tensor(file, entry, *type).to(at::kFloat));
+    const at::Tensor tensor = read_tensor(file, entry, *type);
+    result.emplace(entry.name, with_memory_errors([&] { return tensor.to(at::kFloat); }));
   }
   return result;
 }

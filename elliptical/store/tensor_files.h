@@ -35,11 +35,11 @@ void replace_tensors(const std::filesystem::path& path,
                      const NamedTensors& tensors,
                      const std::map<std::string, std::string>& metadata = {});
 
-/// All tensors of a file. Throws DataError.
+/// All tensors of a file. Throws DataError; MemoryError where there is no memory for them.
 std::map<std::string, at::Tensor> read_tensors(const std::filesystem::path& path);
 
 /// All floating tensors of a file as float32. Others, counts of batches and the like, are passed
-/// over, whatever their type. Throws DataError.
+/// over, whatever their type. Throws as above.
 std::map<std::string, at::Tensor> read_floating_tensors(const std::filesystem::path& path);
 
 /// Copies `from` into `into`, in place. Names, shapes and types must be the same; DataError with

@@ -13,6 +13,7 @@
 #include "elliptical/base/errors.h"
 #include "elliptical/base/sha256.h"
 #include "tests/support/error_message.h"
+#include "tests/support/no_open_files.h"
 #include "tests/support/temporary_folder.h"
 
 namespace elliptical {
@@ -180,6 +181,34 @@ TEST_F(CheckpointFolderTest, C6WrongFieldsAreNamedAndFallBack) {
   EXPECT_TRUE(notices_[0].ends_with("its checksum must be that of its contents, is not"));
 }
 
+TEST_F(CheckpointFolderTest, C6NoOpenFilesLeftAreNoDamage) {
+  add(1);
+  add(2);
+  const CheckpointFolder whole = open_checkpoint(folder_.path() / "step-2");
+  std::string listing, opening, checking, looking;
+  {
+    const test::NoOpenFiles limit;
+    listing = test::error_message<ResourceError>([&] { checkpoint_steps(folder_.path()); });
+    opening = test::error_message<ResourceError>([&] { open_checkpoint(whole.folder); });
+    checking = test::error_message<ResourceError>([&] { whole.checked_file(kModelFile); });
+    looking = test::error_message<ResourceError>([&] { newest(); });
+  }
+  const std::string reason = ": Too many open files (raise ulimit -n)";
+  EXPECT_EQ(listing, folder_.path().string() + ": can not list" + reason);
+  EXPECT_EQ(opening, (whole.folder / kStateFile).string() + ": can not open" + reason);
+  EXPECT_EQ(checking, (whole.folder / kModelFile).string() + ": can not open" + reason);
+  EXPECT_EQ(looking, listing);
+  EXPECT_TRUE(notices_.empty());
+  EXPECT_EQ(newest(), 2);
+}
+
+TEST_F(CheckpointFolderTest, C6AFolderThatCanNotBeListedIsNotEmpty) {
+  EXPECT_TRUE(checkpoint_steps(folder_.path() / "none").empty());
+  const fs::path file = folder_.write("file", "");
+  EXPECT_EQ(test::error_message<DataError>([&] { checkpoint_steps(file); }),
+            file.string() + ": can not list: Not a directory");
+}
+
 TEST_F(CheckpointFolderTest, C6WhateverReadingThrowsFallsBack) {
   add(1);
   add(2);
@@ -199,6 +228,7 @@ TEST_F(CheckpointFolderTest, C6WhateverReadingThrowsFallsBack) {
   // aside.
   EXPECT_THROW(newest_if([] { throw Interrupted("stopped", 2); }), Interrupted);
   EXPECT_THROW(newest_if([] { throw MemoryError("full"); }), MemoryError);
+  EXPECT_THROW(newest_if([] { throw ResourceError("too many open files"); }), ResourceError);
   EXPECT_THROW(newest_if([] { throw std::bad_alloc(); }), std::bad_alloc);
 }
 

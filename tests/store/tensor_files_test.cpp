@@ -6,10 +6,12 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include "elliptical/base/available_memory.h"
 #include "elliptical/base/errors.h"
 #include "elliptical/base/files.h"
 #include "elliptical/base/safetensors.h"
 #include "tests/support/error_message.h"
+#include "tests/support/little_memory.h"
 #include "tests/support/temporary_folder.h"
 
 namespace elliptical::store {
@@ -66,6 +68,24 @@ TEST_F(TensorFileTest, TypesThatTorchHasNotAreRefusedOrPassedOver) {
   EXPECT_EQ(error_message<DataError>([&] { read_tensors(file_); }),
             file_.string() + ": ids has a type that torch has not: U16");
   EXPECT_TRUE(read_floating_tensors(file_).empty());
+}
+
+TEST_F(TensorFileTest, M1MemoryThatEndsHasATypeOfItsOwn) {
+  write_tensors(file_, {{"half", at::zeros({int64_t{16} << 20}, at::kHalf)}});
+  for (const auto& read : {read_tensors, read_floating_tensors}) {
+    std::string message;
+    {
+      const test::LittleMemory limit(rlim_t{16} << 20);  // half of it
+      message = error_message<MemoryError>([&] { read(file_); });
+    }
+    EXPECT_TRUE(message.starts_with("memory: 33.6 MB more were asked for")) << message;
+  }
+  std::string message;
+  {
+    const test::LittleMemory limit(rlim_t{48} << 20);  // enough for the file, not for float32 of it
+    message = error_message<MemoryError>([&] { read_floating_tensors(file_); });
+  }
+  EXPECT_TRUE(message.starts_with("memory: 67.1 MB more were asked for")) << message;
 }
 
 TEST_F(TensorFileTest, OnlyTensorsOfTheSameNamesShapesAndTypesAreCopied) {

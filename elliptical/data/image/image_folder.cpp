@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <cctype>
+#include <cerrno>
 #include <future>
 #include <mutex>
 #include <optional>
@@ -17,6 +18,7 @@
 #include "elliptical/base/errors.h"
 #include "elliptical/base/files.h"
 #include "elliptical/base/names.h"
+#include "elliptical/base/reading_failed.h"
 #include "elliptical/base/sha256.h"
 #include "elliptical/data/image/codec.h"
 
@@ -35,6 +37,7 @@ constexpr int64_t kDigestGroup = 512, kDigestThreads = 8;
 /// read, which is the affair of whoever needs its picture.
 void add_contents(const fs::path& path, Sha256& sha) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0 && is_lack_of_resources(errno)) throw_reading_failed(path, "open", errno);
   if (descriptor < 0) return;
   const auto add = [&](uint64_t offset, uint64_t length) {
     std::array<std::byte, 3 * kDigestPiece> buffer;
