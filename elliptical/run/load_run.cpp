@@ -8,10 +8,16 @@
 #include <algorithm>
 
 #include "elliptical/base/errors.h"
+#include "elliptical/data/text/vocabulary.h"
 #include "elliptical/run/non_finite.h"
 #include "elliptical/run/train.h"
 
 namespace elliptical::run {
+
+void check_words(const std::string& vocabulary, const std::string& name) {
+  data::Vocabulary::from_text(vocabulary, name);
+}
+
 store::Checkpoint choose_checkpoint(const RunPaths& paths,
                                     int64_t step,
                                     store::CheckpointPart part,
@@ -22,12 +28,12 @@ store::Checkpoint choose_checkpoint(const RunPaths& paths,
     throw RunError(run + ": must have a checkpoint, has none yet (train it: elliptical resume " +
                    run + ")");
   }
-  if (step < 0) return *store::newest_checkpoint(paths.checkpoints(), part, notice);
+  if (step < 0) return *store::newest_checkpoint(paths.checkpoints(), part, notice, check_words);
   if (std::find(steps.begin(), steps.end(), step) == steps.end()) {
     throw RunError(fmt::format("{}: --step must be one of its checkpoints, {}, got {}", run,
                                fmt::join(steps, ", "), step));
   }
-  return store::read_checkpoint(paths.checkpoints() / checkpoint_name(step), part);
+  return store::read_checkpoint(paths.checkpoints() / checkpoint_name(step), part, check_words);
 }
 
 ChosenWeights choose_weights(const RunPaths& paths,

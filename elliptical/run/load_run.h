@@ -17,6 +17,9 @@
 
 namespace elliptical::run {
 
+/// For the checkpoints of runs, whose words are a data::Vocabulary (store::CheckWords).
+void check_words(const std::string& vocabulary, const std::string& name);
+
 /// Which checkpoint of a run, and which of its weights.
 struct LoadRequest {
   std::filesystem::path folder;

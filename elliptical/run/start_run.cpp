@@ -55,7 +55,8 @@ void resume_run(const ResumeRequest& request) {
   const fs::path checkpoints = request.paths.checkpoints();
   const bool is_new = checkpoint_steps(checkpoints).empty();
   // Words keep their numbers. All checkpoints of a run have the same; damage is told by `train`.
-  const auto words = store::find_checkpoint(checkpoints, store::CheckpointPart::kVocabulary, {});
+  const auto words =
+      store::find_checkpoint(checkpoints, store::CheckpointPart::kVocabulary, {}, check_words);
   const auto task =
       make_told_task(options, is_new ? tasks::TaskUse::kNewRun : tasks::TaskUse::kTraining,
                      words ? words->vocabulary : "", request.hooks);

@@ -32,11 +32,15 @@ WrittenFile write_text(const fs::path& path, const std::string& text) {
   return {.sha256 = sha256_hex(text), .num_bytes = static_cast<int64_t>(text.size())};
 }
 
-Checkpoint read_parts(const CheckpointFolder& from, CheckpointPart part) {
+Checkpoint read_parts(const CheckpointFolder& from,
+                      CheckpointPart part,
+                      const CheckWords& check_words) {
   Checkpoint result{.state = from.state, .folder = from.folder};
   const auto read = [&](const char* name) { return read_tensors(from.checked_file(name)); };
   if (from.has(kVocabularyFile)) {
-    result.vocabulary = read_file(from.checked_file(kVocabularyFile), kMaxVocabularyBytes);
+    const fs::path file = from.checked_file(kVocabularyFile);
+    result.vocabulary = read_file(file, kMaxVocabularyBytes);
+    if (check_words) check_words(result.vocabulary, file.string());
   }
   if (part == CheckpointPart::kModel || part == CheckpointPart::kAll) {
     result.model = read(kModelFile);
@@ -96,23 +100,28 @@ void mark_evaluated(const fs::path& checkpoints, int64_t step) {
                         checkpoint_state_text(checkpoint.state, checkpoint.files));
 }
 
-Checkpoint read_checkpoint(const fs::path& folder, CheckpointPart part) {
-  return read_parts(open_checkpoint(folder), part);
+Checkpoint read_checkpoint(const fs::path& folder,
+                           CheckpointPart part,
+                           const CheckWords& check_words) {
+  return read_parts(open_checkpoint(folder), part, check_words);
 }
 
 std::optional<Checkpoint> find_checkpoint(const fs::path& checkpoints,
                                           CheckpointPart part,
-                                          const Notice& notice) {
+                                          const Notice& notice,
+                                          const CheckWords& check_words) {
   std::optional<Checkpoint> result;
   newest_usable(
-      checkpoints, [&](const CheckpointFolder& from) { result = read_parts(from, part); }, notice);
+      checkpoints,
+      [&](const CheckpointFolder& from) { result = read_parts(from, part, check_words); }, notice);
   return result;
 }
 
 std::optional<Checkpoint> newest_checkpoint(const fs::path& checkpoints,
                                             CheckpointPart part,
-                                            const Notice& notice) {
-  std::optional<Checkpoint> result = find_checkpoint(checkpoints, part, notice);
+                                            const Notice& notice,
+                                            const CheckWords& check_words) {
+  std::optional<Checkpoint> result = find_checkpoint(checkpoints, part, notice, check_words);
   if (result || checkpoint_steps(checkpoints).empty()) return result;
   throw RunError(checkpoints.string() +
                  ": one checkpoint must be whole, none is (to start again from the first step: "

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -36,6 +37,10 @@ struct Checkpoint {
 /// Which tensors are read; the vocabulary is read with each of them.
 enum class CheckpointPart { kVocabulary, kModel, kAverage, kAll };
 
+/// Looks at the words of a checkpoint; throws DataError, with the name of the file, when they are
+/// none. What words are is known further up.
+using CheckWords = std::function<void(const std::string& vocabulary, const std::string& name)>;
+
 /// What is saved of a run beside its state; of the last three, what is empty has no file.
 struct CheckpointContents {
   NamedTensors model, optimizer = {}, average = {}, task = {};
@@ -53,19 +58,23 @@ void save_checkpoint(const fs::path& checkpoints,
 void mark_evaluated(const fs::path& checkpoints, int64_t step);
 
 /// Reads and verifies one. Throws DataError: file and what is wrong with it.
-Checkpoint read_checkpoint(const fs::path& folder, CheckpointPart part);
+Checkpoint read_checkpoint(const fs::path& folder,
+                           CheckpointPart part,
+                           const CheckWords& check_words = {});
 
 /// The newest that verifies; `notice` hears which ones do not, and why. None: none does. Whoever
 /// reads weights of a run reads them here, so that damage falls back to the checkpoint before.
 std::optional<Checkpoint> find_checkpoint(const fs::path& checkpoints,
                                           CheckpointPart part,
-                                          const Notice& notice);
+                                          const Notice& notice,
+                                          const CheckWords& check_words = {});
 
 /// The same for a run that goes on: RunError where there are some and each is damaged, since one
 /// that began again would throw them away. None: there is no checkpoint at all.
 std::optional<Checkpoint> newest_checkpoint(const fs::path& checkpoints,
                                             CheckpointPart part,
-                                            const Notice& notice);
+                                            const Notice& notice,
+                                            const CheckWords& check_words = {});
 
 /// Removes what an earlier process left half written or half removed, and moves damaged checkpoints
 /// newer than `step` aside (`step-N.damaged`): that step will be written again.

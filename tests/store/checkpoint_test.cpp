@@ -11,10 +11,13 @@
 #include <csignal>
 #include <fstream>
 
+#include "elliptical/base/available_memory.h"
 #include "elliptical/base/errors.h"
 #include "elliptical/base/files.h"
 #include "tests/support/error_message.h"
 #include "tests/support/lines.h"
+#include "tests/support/little_memory.h"
+#include "tests/support/no_open_files.h"
 #include "tests/support/temporary_folder.h"
 
 namespace elliptical::store {
@@ -32,10 +35,21 @@ class CheckpointTest : public ::testing::Test {
         {"a.weight", at::full({3, 2}, static_cast<double>(step), at::kFloat)},
         {"count", at::full({}, step, at::kLong)}};
     const NamedTensors optimizer = {{"exp_avg.a.weight", at::ones({3, 2})}};
-    save_checkpoint(
-        folder_, {.step = step, .seed = 5, .config = "seed = 5\n", .data = {{"text", "abc"}}},
-        {.model = model, .optimizer = optimizer, .average = average_, .vocabulary = vocabulary_},
-        notice_);
+    save_checkpoint(folder_,
+                    {.step = step, .seed = 5, .config = "seed = 5\n", .data = {{"text", "abc"}}},
+                    {.model = model,
+                     .optimizer = optimizer,
+                     .average = average_,
+                     .task = task_,
+                     .vocabulary = vocabulary_},
+                    notice_);
+  }
+
+  /// A checkpoint with every file that there can be.
+  void save_all(int64_t step) {
+    average_ = task_ = {{"a.weight", at::full({3, 2}, 0.5f)}};
+    vocabulary_ = "<eos>\nthe\n<unk>\n";
+    save(step);
   }
 
   int64_t newest() { return newest_checkpoint(folder_, CheckpointPart::kAll, notice_)->state.step; }
@@ -47,11 +61,14 @@ class CheckpointTest : public ::testing::Test {
   const test::TemporaryFolder temporary_;
   const fs::path root_ = temporary_.path();
   fs::path folder_;
-  NamedTensors average_;
+  NamedTensors average_, task_;
   std::string vocabulary_;
   std::vector<std::string> notices_;
   Notice notice_ = [this](const std::string& line) { notices_.push_back(line); };
 };
+
+constexpr const char* kFiles[] = {kModelFile, kOptimizerFile,  kAverageFile,
+                                  kTaskFile,  kVocabularyFile, kStateFile};
 
 void overwrite(const fs::path& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
@@ -177,11 +194,86 @@ TEST_F(CheckpointTest, C6UnreadableFileFallsBack) {
   EXPECT_EQ(newest(), 1);
 }
 
-TEST_F(CheckpointTest, C7EveryFlippedBitIsFound) {
+TEST_F(CheckpointTest, C6EveryKindOfDamageOfEveryFileFallsBack) {
+  const std::vector<std::pair<std::string, std::function<void(const fs::path&)>>> kinds = {
+      {"cut", [](const fs::path& path) { fs::resize_file(path, fs::file_size(path) / 2); }},
+      {"longer", [](const fs::path& path) { overwrite(path, read_file(path) + "\n"); }},
+      {"empty", [](const fs::path& path) { overwrite(path, ""); }},
+      {"zeros",
+       [](const fs::path& path) { overwrite(path, std::string(fs::file_size(path), '\0')); }},
+      {"a web page", [](const fs::path& path) { overwrite(path, "<html>not found</html>"); }},
+      {"missing", [](const fs::path& path) { fs::remove(path); }},
+      {"a folder",
+       [](const fs::path& path) {
+         fs::remove(path);
+         fs::create_directory(path);
+       }},
+      {"a pipe", [](const fs::path& path) {
+         fs::remove(path);
+         mkfifo(path.c_str(), 0600);
+       }}};
+  save_all(1);
+  save_all(2);
+  ASSERT_EQ(std::distance(fs::directory_iterator(folder_ / "step-2"), fs::directory_iterator()),
+            std::ssize(kFiles));
+  for (const char* name : kFiles) {
+    for (const auto& [kind, damage] : kinds) {
+      // One byte more at the end of state.json is what a text may have.
+      if (kind == "longer" && name == std::string(kStateFile)) continue;
+      damage(file(2, name));
+      notices_.clear();
+      EXPECT_EQ(newest(), 1) << name << ": " << kind;
+      ASSERT_EQ(notices_.size(), 1U) << name << ": " << kind;
+      EXPECT_TRUE(any_contains(notices_, file(2, name).string())) << notices_[0];
+      fs::remove_all(folder_ / "step-2");
+      save_all(2);
+      ASSERT_EQ(newest(), 2);
+    }
+  }
+}
+
+TEST_F(CheckpointTest, C6MemoryAndOpenFilesThatEndAreNoDamage) {
   save(1);
-  for (const char* name : {"model.safetensors", "optimizer.safetensors", "state.json"}) {
-    const auto length = static_cast<int64_t>(
-        (fs::remove_all(folder_ / "step-2"), save(2), fs::file_size(file(2, name))));
+  average_ = {{"large", at::zeros({int64_t{16} << 20})}};
+  save(2);
+  std::string without_memory, without_files;
+  {
+    const test::LittleMemory limit(rlim_t{16} << 20);
+    without_memory = error_message<MemoryError>([&] { newest(); });
+  }
+  {
+    const test::NoOpenFiles limit;
+    without_files = error_message<ResourceError>([&] { newest(); });
+  }
+  EXPECT_TRUE(without_memory.starts_with("memory: 67.1 MB more were asked for")) << without_memory;
+  EXPECT_EQ(without_files,
+            folder_.string() + ": can not list: Too many open files (raise ulimit -n)");
+  EXPECT_TRUE(notices_.empty());
+  EXPECT_EQ(newest(), 2);
+}
+
+TEST_F(CheckpointTest, C6WordsThatAreNoneFallBackThoughTheirChecksumIsRight) {
+  vocabulary_ = "good";
+  save(1);
+  vocabulary_ = "bad";
+  save(2);
+  const CheckWords check = [](const std::string& vocabulary, const std::string& name) {
+    if (vocabulary != "good") throw DataError(name + ": no words");
+  };
+  EXPECT_EQ(find_checkpoint(folder_, CheckpointPart::kModel, notice_, check)->state.step, 1);
+  EXPECT_TRUE(any_contains(
+      notices_, "step-2: can not be used: " + file(2, kVocabularyFile).string() + ": no words"));
+  EXPECT_EQ(newest_checkpoint(folder_, CheckpointPart::kAll, notice_, check)->state.step, 1);
+  EXPECT_EQ(error_message<DataError>(
+                [&] { read_checkpoint(folder_ / "step-2", CheckpointPart::kModel, check); }),
+            file(2, kVocabularyFile).string() + ": no words");
+}
+
+TEST_F(CheckpointTest, C7EveryFlippedBitIsFound) {
+  save_all(1);
+  save_all(2);
+  for (const char* name : kFiles) {
+    const auto length = static_cast<int64_t>(fs::file_size(file(2, name)));
     for (int64_t offset = 0; offset < length; offset += 7) {
       flip_bit(file(2, name), offset);
       notices_.clear();
