@@ -32,6 +32,7 @@ namespace elliptical {
 #include <utility>
 
 #include "elliptical/base/config_impl.h"
+#include "elliptical/base/effective_config.h"
 #include "elliptical/base/errors.h"
 #include "elliptical/base/files.h"
 #include "elliptical/base/names.h"
@@ -361,6 +362,21 @@ void read_recipe_text(const std::string& text,
 
 void read_recipe(const std::filesystem::path& file, const ListFields& list) {
   read_recipe_text(read_recipe_file(file, ""), file, list);
+}
+
+void read_effective_text(const std::string& text,
+                         const std::filesystem::path& name,
+                         const ListFields& list) {
+  const toml::table table = parse(text, name);
+  if (const toml::node* base = table.get("base")) {
+    throw ConfigError(at_line(name, base->source().begin) +
+                      "base: a run's configuration is whole and has none");
+  }
+  apply_table(table, name, list);
+}
+
+void read_effective_config(const std::filesystem::path& file, const ListFields& list) {
+  read_effective_text(read_recipe_file(file, ""), file, list);
 }
 
 std::map<std::string, std::string> recipe_values(const std::string& text,

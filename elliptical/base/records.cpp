@@ -360,7 +360,8 @@ void RecordWriter::truncate_after_step(const std::filesystem::path& path,
   });
   if (any_damaged) {
     LinesCopy moved(aside);
-    if (std::filesystem::exists(aside, ignored)) {
+    // A link there is replaced, neither read nor written through.
+    if (std::filesystem::is_regular_file(std::filesystem::symlink_status(aside, ignored))) {
       read_pieces(aside, [&](std::string_view piece) { moved.add(piece); });
     }
     for_each_line(path, [&](const Line& line) {

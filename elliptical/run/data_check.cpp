@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "elliptical/base/config.h"
+#include "elliptical/base/effective_config.h"
 #include "elliptical/base/errors.h"
 
 namespace elliptical::run {
@@ -64,7 +65,7 @@ void require_unchanged(const RunPaths& paths,
                        const tasks::Task& task,
                        const CheckpointState& before) {
   RunOptions now = options, then = options;
-  read_recipe_text(before.config, paths.checkpoints() / "state.json", fields_of(then));
+  read_effective_text(before.config, paths.checkpoints() / "state.json", fields_of(then));
   std::vector<std::string> changes = differences(fields_of(now), fields_of(then));
   for (const std::string& line : data_differences(task.data_fingerprint(), before.data)) {
     changes.push_back("data " + line);

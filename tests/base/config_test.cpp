@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "elliptical/base/effective_config.h"
 #include "elliptical/base/errors.h"
 #include "tests/support/temporary_folder.h"
 
@@ -137,11 +138,19 @@ TEST(Recipe, EffectiveConfigurationReadsBackTheSame) {
   const std::string text = to_toml(fields_of(options));
   TestOptions again;
   again.model.limit.reset();
-  read_recipe_text(text, "effective.toml", fields_of(again));
+  read_effective_text(text, "effective.toml", fields_of(again));
   EXPECT_EQ(to_toml(fields_of(again)), text);
   EXPECT_EQ(again.data, options.data);
   EXPECT_EQ(again.model.dropout, 0.30000000000000004);
   EXPECT_TRUE(differences(fields_of(again), fields_of(options)).empty());
+}
+
+TEST(Recipe, S3AnEffectiveConfigurationReadsNoBase) {
+  TestOptions options;
+  EXPECT_EQ(message_of([&] {
+              read_effective_text("base = \"/etc/hostname\"\n", "config.toml", fields_of(options));
+            }),
+            "config.toml:1: base: a run's configuration is whole and has none");
 }
 
 TEST(Recipe, EffectiveConfigurationHasEachSectionOnce) {

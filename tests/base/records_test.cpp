@@ -143,6 +143,18 @@ TEST(RecordFiles, ResumeDropsLaterSteps) {
   EXPECT_EQ(records[2].metric, "without step");
 }
 
+TEST(RecordFiles, S3DamagedLinesAreMovedThroughNoLink) {
+  const test::TemporaryFolder folder;
+  const std::filesystem::path path = folder.write("records.jsonl", "no record\n"),
+                              other = folder.write("other", "another's\n"),
+                              aside = path.string() + ".damaged";
+  std::filesystem::create_symlink(other, aside);
+  RecordWriter::truncate_after_step(path, 0, [](const std::string&) {});
+  EXPECT_EQ(read_file(other), "another's\n");
+  EXPECT_FALSE(std::filesystem::is_symlink(aside));
+  EXPECT_EQ(read_file(aside), "no record\n");
+}
+
 TEST(RecordFiles, R2DamagedLinesAreMovedAsideAndTold) {
   const test::TemporaryFolder folder;
   const auto path = folder.path() / "records.jsonl";

@@ -1,11 +1,12 @@
 """Run folders and recipes that somebody else made: what they may not do to their user's files. Fault ID: S3."""
 
+import json
 import os
 import shutil
 
 import pytest
 
-from runs import PROGRAM, RECIPE, call, check, copy_run, resume_command, settings, steps, train_command
+from runs import PROGRAM, RECIPE, call, check, copy_run, resume_command, settings, steps, train_command, write_state
 
 IS_LINK = "must be a file of this folder, is a symbolic link"
 
@@ -82,6 +83,35 @@ def test_s3_a_pipe_in_a_run_folder_is_no_trap(foreign):
     os.mkfifo(run / "log.jsonl")
     result = call(resume_command(run))
     assert result.returncode == 1 and "log.jsonl: must be a regular file" in result.stderr
+
+
+def test_s3_damaged_lines_are_moved_through_no_link(foreign):
+    """FILE.damaged, where they go, may be a link to a file that is neither to be read nor written."""
+    run, precious = foreign
+    (run / "records.jsonl").write_text("no record\n")
+    aside = run / "records.jsonl.damaged"
+    plant(aside, precious)
+    check(resume_command(run))
+    assert precious.read_text() == "mine\n"
+    assert not aside.is_symlink() and aside.read_text() == "no record\n"
+
+
+def test_s3_a_configuration_reads_no_other_file(foreign):
+    """A recipe may name a base; what a run holds is whole, and a base in it somebody planted."""
+    run, precious = foreign
+    refusal = "base: a run's configuration is whole and has none"
+    config = run / "config.toml"
+    good = config.read_text()
+    config.write_text(f'base = "{precious}"\n' + good)
+    for command in (resume_command(run), [PROGRAM, "eval", run], [PROGRAM, "generate", run]):
+        result = call(command)
+        assert result.returncode == 2 and result.stderr.splitlines()[-1] == f"elliptical: {config}:1: {refusal}"
+    config.write_text(good)
+    folder = run / "checkpoints" / "step-1"
+    state = json.loads((folder / "state.json").read_text())
+    write_state(folder, {**state, "config": f'base = "{precious}"\n' + state["config"]})
+    result = call(resume_command(run))
+    assert result.returncode == 2 and result.stderr.splitlines()[-1].endswith(f"checkpoints/state.json:1: {refusal}")
 
 
 @pytest.mark.parametrize("name", ["../out", "/tmp/elliptical-out", "a/b", "..", "-rf", ".hidden"])
