@@ -6,12 +6,15 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <functional>
 
 #include "elliptical/base/config.h"
+#include "elliptical/base/effective_config.h"
 #include "elliptical/base/errors.h"
 #include "elliptical/base/names.h"
 #include "elliptical/measure/labels.h"
 #include "elliptical/run/data_check.h"
+#include "elliptical/run/load_run.h"
 #include "elliptical/run/non_finite.h"
 #include "elliptical/run/optimizer.h"
 #include "elliptical/run/signals.h"
@@ -51,9 +54,12 @@ class Trainer {
   [[noreturn]] void fail_non_finite(const tasks::Batch& batch, double loss, double norm);
   bool evaluate_now();
   void note_best(const Record& record);
+  void note_measured(const Record& first);
   void run_steps();
   void require_finite();
   void save(bool pending);
+  void rotate();
+  bool do_or_say(const std::function<void()>& work, bool must_do, const char* without);
   bool save_or_say(bool pending, bool must_save);
   void save_before_error();
   RandomKey step_key() const {
@@ -73,7 +79,9 @@ class Trainer {
   bool pending_ = false;  ///< the evaluation of this step is still to be done
   int64_t saved_step_ = -1;
   bool saved_evaluated_ = false;  ///< whether that checkpoint says that its evaluation is done
-  bool is_diverged_ = false;      ///< what was measured last is not finite
+  /// The last step whose weights are known to be of use: finite ones may still be broken.
+  int64_t proven_step_ = -1;
+  bool is_rotation_due_ = false;  ///< a checkpoint was saved, older ones are still there
   /// Weights and moments are those after `step_`: not in the middle of an update, nor known to be
   /// bad.
   bool is_whole_ = true;
@@ -104,8 +112,8 @@ void Trainer::load(const store::Checkpoint& checkpoint, bool with_optimizer) {
 
 void Trainer::restore() {
   const auto notice = [this](const std::string& line) { job_.hooks.say(line); };
-  const auto checkpoint =
-      store::newest_checkpoint(job_.paths.checkpoints(), store::CheckpointPart::kAll, notice);
+  const auto checkpoint = store::newest_checkpoint(
+      job_.paths.checkpoints(), store::CheckpointPart::kAll, notice, check_words);
   if (checkpoint) {
     require_unchanged(job_.paths, options_, task_, checkpoint->state);
     load(*checkpoint, true);
@@ -117,8 +125,14 @@ void Trainer::restore() {
   store::clean_checkpoints(job_.paths.checkpoints(), step_, notice);
   RecordWriter::truncate_after_step(job_.paths.records(), step_, notice);
   RecordWriter::truncate_after_step(job_.paths.log(), step_, notice);
+  bool is_first = evaluated_;
   for (const Record& record : read_records(job_.paths.records())) {
-    if (measure::source_of(record) == measure::Source::kTraining) note_best(record);
+    if (measure::source_of(record) != measure::Source::kTraining) continue;
+    note_best(record);
+    if (is_first && measure::step_of(record) == step_) {
+      note_measured(record);
+      is_first = false;
+    }
   }
   if (checkpoint)
     job_.hooks.say(job_.paths.folder.string() + ": continues after step " + std::to_string(step_));
@@ -130,6 +144,14 @@ void Trainer::note_best(const Record& record) {
   if (best_value_ && !(lower ? record.value < *best_value_ : record.value > *best_value_)) return;
   best_value_ = record.value;
   best_step_ = measure::step_of(record);
+}
+
+/// `first` of the numbers that were measured at this step.
+void Trainer::note_measured(const Record& first) {
+  // An average says nothing about the weights that training goes on from.
+  const bool is_of_weights = options_.train.eval_weights == Weights::kTrained;
+  const bool goes_on = step_ < options_.train.steps;
+  if (std::isfinite(first.value) && (is_of_weights || !goes_on)) proven_step_ = step_;
 }
 
 void Trainer::update() {
@@ -149,6 +171,7 @@ void Trainer::update() {
   pass = {};
   const double norm = optimizer_.gradient_norm();
   if (!std::isfinite(norm)) fail_non_finite(batch, loss_value, norm);
+  proven_step_ = step_;
   const double rate =
       learning_rate(options_.optimizer, options_.schedule, step_, options_.train.steps);
   is_whole_ = false;
@@ -210,8 +233,10 @@ void Trainer::fail_non_finite(const tasks::Batch& batch, double loss, double nor
 
 /// Throws RunError that names what is not finite: such a state is neither saved nor measured.
 void Trainer::require_finite() {
+  const auto task_state = task_.state();
   for (const store::NamedTensors& tensors :
-       {store::named_tensors(task_.model()), optimizer_.state(), average_.state()}) {
+       {store::named_tensors(task_.model()), optimizer_.state(), average_.state(),
+        store::NamedTensors(task_state.begin(), task_state.end())}) {
     const std::string name = non_finite_tensor(tensors);
     if (name.empty()) continue;
     is_whole_ = false;
@@ -243,7 +268,7 @@ bool Trainer::evaluate_now() {
     note_best(record);
   }
   if (!measured->empty()) {
-    is_diverged_ = !std::isfinite(measured->front().value);
+    note_measured(measured->front());
     char value[32];
     std::snprintf(value, sizeof value, "%.6g", measured->front().value);
     const std::string method = measure::label_text(measured->front(), "method");
@@ -277,10 +302,16 @@ void Trainer::save(bool pending) {
     store::mark_evaluated(job_.paths.checkpoints(), step_);
     saved_evaluated_ = true;
   }
-  // Weights may be finite and broken: what is measured says so, and until then, and where it does,
-  // no older checkpoint goes.
-  if (pending || is_diverged_) return;
+  is_rotation_due_ = true;
+  rotate();
+}
+
+/// Removes older checkpoints. Weights may be finite and broken: until a finite loss or measurement
+/// says that those of the newest one are not, all stay.
+void Trainer::rotate() {
+  if (!is_rotation_due_ || proven_step_ < saved_step_) return;
   store::retain_checkpoints(job_.paths.checkpoints(), options_.train.checkpoints_kept, best_step_);
+  is_rotation_due_ = false;
 }
 
 void Trainer::save_first(int64_t step, const std::string& origin) {
@@ -290,21 +321,27 @@ void Trainer::save_first(int64_t step, const std::string& origin) {
   save(/*pending=*/step > 0 && step == options_.train.steps);
 }
 
-/// Whether it is saved. A failure ends training or not, as the configuration has it.
-bool Trainer::save_or_say(bool pending, bool must_save) {
+/// Whether `work` on checkpoints succeeded. A failure ends training or not, as the configuration has
+/// it; where it does not, training goes on `without` something.
+bool Trainer::do_or_say(const std::function<void()>& work, bool must_do, const char* without) {
   try {
-    save(pending);
+    work();
     return true;
   } catch (const RunError&) {  // weights that are not finite: no later save would be better
     throw;
   } catch (const std::runtime_error& error) {  // FileError, and what the file system says
-    if (options_.train.on_save_error == SaveErrorPolicy::kStop || must_save) {
+    if (options_.train.on_save_error == SaveErrorPolicy::kStop || must_do) {
       is_whole_ = false;  // it would fail again
       throw;
     }
-    job_.hooks.say(std::string(error.what()) + " (training goes on without this checkpoint)");
+    job_.hooks.say(std::string(error.what()) + " (training goes on " + without + ")");
     return false;
   }
+}
+
+/// Whether it is saved.
+bool Trainer::save_or_say(bool pending, bool must_save) {
+  return do_or_say([&] { save(pending); }, must_save, "without this checkpoint");
 }
 
 /// Whatever ends the loop, the steps before it are kept: a picture that can not be read, memory
@@ -360,6 +397,7 @@ void Trainer::run_steps() {
                         signal);
     }
     update();
+    do_or_say([&] { rotate(); }, /*must_do=*/false, "without removing older checkpoints");
     pending_ = is_due(step_, train.eval_interval, train.steps);
     save_due = is_due(step_, train.checkpoint_interval, train.steps);
   }
@@ -386,7 +424,7 @@ std::string config_text(const RunOptions& options) {
 }
 
 void read_config(const RunPaths& paths, RunOptions& options) {
-  read_recipe(paths.config(), fields_of(options));
+  read_effective_config(paths.config(), fields_of(options));
 }
 
 void check_new_run(const RunOptions& options, const tasks::Task& task) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // What a task hands from step to step is part of its checkpoints, and what its loss is made of
-// reaches the log. Fault IDs: C1, C4.
+// reaches the log. Fault IDs: C1, C4, N1.
 #include <torch/torch.h>
 
 #include "elliptical/base/errors.h"
@@ -66,6 +66,19 @@ TEST_F(TaskStateTest, AForkTakesItARestartDoesNot) {
     const at::Tensor expected = restart ? at::zeros({5}) : source->task.at("memory");
     EXPECT_TRUE(first->task.at("memory").equal(expected)) << name;
   }
+}
+
+TEST_F(TaskStateTest, N1OneThatIsNotFiniteIsNeverSaved) {
+  RunOptions options = options_with_state(9);
+  options.train.checkpoint_interval = 1;
+  options.train.checkpoints_kept = 1;
+  options.task.get<ToyOptions>().bad_memory_step = 4;
+  EXPECT_EQ(
+      message_of<RunError>([&] { start("a", options); }),
+      paths("a").folder.string() +
+          ": step 5: memory must be finite after this step, is not (nothing was saved, older "
+          "checkpoints are kept; try a lower optimizer.learning_rate or optimizer.clip_norm)");
+  EXPECT_EQ(checkpoint_steps(paths("a").checkpoints()).back(), 4);
 }
 
 TEST_F(TaskStateTest, PartsOfTheLossReachTheLog) {

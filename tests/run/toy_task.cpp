@@ -98,6 +98,9 @@ class ToyTask : public tasks::Task {
       memory_ = memory_.lerp(batch.input.mean(0), 0.5);
       pass.add_loss("memory", 0.1 * model_.forward(memory_, at::ones({1})).square().mean());
     }
+    if (options_.bad_memory_step >= 0 && step >= options_.bad_memory_step) {
+      memory_ = at::full({kInputs}, NAN);  // after this step's loss, which is finite
+    }
     if (toy_hook) toy_hook("loss", step);
     return model_.forward(batch.input, kept);
   }
@@ -157,6 +160,7 @@ void ToyOptions::visit(FieldList& fields) {
   fields.add("bad_loss_step", bad_loss_step, "when the loss is not finite any more");
   fields.add("bad_gradient_step", bad_gradient_step, "when the gradient is not finite any more");
   fields.add("carries_state", carries_state, "whether steps hand something on");
+  fields.add("bad_memory_step", bad_memory_step, "when what is handed on is not finite any more");
   fields.add("eval_batches", eval_batches, "batches of an evaluation", at_least(0));
 }
 

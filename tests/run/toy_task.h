@@ -23,7 +23,8 @@ struct ToyOptions : Options {
   int64_t eval_batches = 3;
   /// The mean of all inputs so far, which each step hands to the next one: part of the loss.
   bool carries_state = false;
-  std::string eval_cost;  ///< what an evaluation says it costs
+  int64_t bad_memory_step = -1;  ///< from this step on what it hands on is not finite
+  std::string eval_cost;         ///< what an evaluation says it costs
   void visit(FieldList& fields) override;
   std::unique_ptr<Options> clone() const override { return std::make_unique<ToyOptions>(*this); }
 };

@@ -522,6 +522,62 @@ TEST_F(BrokenWeightsTest, N1OnesThatMeasureAsNoNumberRotateNothingAway) {
   ASSERT_FALSE(records.empty());
   EXPECT_FALSE(std::isfinite(records.front().value));
   EXPECT_EQ(checkpoint_steps(paths("forked").checkpoints()), (std::vector<int64_t>{6, 7}));
+  resume("forked", options);  // which knows what was measured before
+  EXPECT_EQ(checkpoint_steps(paths("forked").checkpoints()), (std::vector<int64_t>{6, 7}));
+}
+
+TEST_F(BrokenWeightsTest, N1OnesThatWereNeverUsedRotateNothingAway) {
+  RunOptions options = good_options();
+  start("good", options);
+  options.optimizer.learning_rate = 1e30;
+  options.train.steps = 20;
+  options.train.checkpoint_interval = 1;
+  EXPECT_NE(message_of<RunError>([&] {
+              fork_and_train("forked", options);
+            }).find("step 8 (batch 7): loss must be finite"),
+            std::string::npos);
+  EXPECT_EQ(checkpoint_steps(paths("forked").checkpoints()), (std::vector<int64_t>{6, 7}));
+  EXPECT_THROW(resume("forked", options), RunError);
+  EXPECT_EQ(checkpoint_steps(paths("forked").checkpoints()), (std::vector<int64_t>{6, 7}));
+}
+
+TEST_F(BrokenWeightsTest, N1AnAverageThatMeasuresWellProvesNothingOfTheWeights) {
+  RunOptions options = good_options();
+  options.train.ema_decay = 1 - 1e-9;  // so much of the good weights that the average stays good
+  options.train.eval_weights = Weights::kAverage;
+  options.train.eval_interval = 1;
+  start("good", options);
+  options.optimizer.learning_rate = 1e25;
+  options.train.steps = 20;
+  options.train.checkpoint_interval = 1;
+  EXPECT_THROW(fork_and_train("forked", options), RunError);
+  EXPECT_EQ(checkpoint_steps(paths("forked").checkpoints()).front(), 6);
+}
+
+TEST_F(TrainTest, OlderCheckpointsGoOnceTheNewestIsKnownToBeOfUse) {
+  RunOptions options = toy_run_options(9);
+  options.train.checkpoint_interval = 1;
+  options.train.checkpoints_kept = 2;
+  toy_hook = [&](const std::string& where, int64_t step) {
+    if (where != "train" || step < 3) return;
+    EXPECT_EQ(checkpoint_steps(paths("a").checkpoints()),
+              (std::vector<int64_t>{step - 2, step - 1, step}));
+  };
+  start("a", options);
+  EXPECT_EQ(checkpoint_steps(paths("a").checkpoints()), (std::vector<int64_t>{8, 9}));
+}
+
+TEST_F(TrainTest, S3AConfigurationInACheckpointReadsNoOtherFile) {
+  RunOptions options = toy_run_options(3);
+  start("a", options);
+  const fs::path folder = paths("a").checkpoints() / "step-3";
+  CheckpointFolder checkpoint = open_checkpoint(folder);
+  checkpoint.state.config = "base = \"/etc/hostname\"\n" + checkpoint.state.config;
+  write_file_atomically(folder / kStateFile,
+                        checkpoint_state_text(checkpoint.state, checkpoint.files));
+  EXPECT_EQ(message_of<ConfigError>([&] { resume("a", options); }),
+            (paths("a").checkpoints() / "state.json").string() +
+                ":1: base: a run's configuration is whole and has none");
 }
 
 TEST_F(TrainTest, D4WhatCanNotBeMeasuredIsFoundBeforeTheFirstStep) {
