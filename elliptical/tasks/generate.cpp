@@ -45,6 +45,13 @@ Prompt read_prompt(const std::string& text, const data::Vocabulary& vocabulary) 
 int32_t draw_token(const at::Tensor& log_probabilities,
                    const GenerateOptions& options,
                    double uniform) {
+  // An impossible word is -inf; NaN wins in `max`, too.
+  if (!std::isfinite(log_probabilities.max().item<double>())) {
+    throw RunError(
+        "generate: the model must give words probabilities, gives none that are numbers (its "
+        "training has diverged: choose an older checkpoint with --step, or train it again with a "
+        "lower optimizer.learning_rate)");
+  }
   const int64_t num_words = log_probabilities.size(0);
   if (options.temperature == 0.0) {
     return static_cast<int32_t>(log_probabilities.argmax().item<int64_t>());

@@ -33,13 +33,14 @@ Prompt read_prompt(const std::string& text, const data::Vocabulary& vocabulary);
 using OnToken = std::function<bool(int32_t token)>;
 
 /// Throws ConfigError with the reason when the model can not stream, UsageError for options that
-/// make no sense.
+/// make no sense, RunError as `draw_token`.
 void generate(models::Lm& model,
               const std::vector<int32_t>& prompt,
               const GenerateOptions& options,
               const OnToken& on_token);
 
-/// Draws from log-probabilities (V); `uniform` in [0, 1) decides.
+/// Draws from log-probabilities (V); `uniform` in [0, 1) decides. RunError where they are none: any
+/// word that was drawn from them would look like a text of the model.
 int32_t draw_token(const at::Tensor& log_probabilities,
                    const GenerateOptions& options,
                    double uniform);

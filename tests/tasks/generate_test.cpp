@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <cmath>
+#include <limits>
+
 #include "elliptical/base/errors.h"
 #include "tests/support/small_task.h"
 
@@ -51,6 +54,22 @@ TEST(Generate, GreedyIsTheLikeliestWordOfTheWholeText) {
     // The likeliest up to the rounding of another order of sums.
     EXPECT_GE(last[0][token].item<double>(), last.max().item<double>() - 1e-5);
     text.push_back(token);
+  }
+}
+
+TEST(Generate, N1WhatIsNoProbabilityDrawsNoWord) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  // An impossible word is none of that.
+  EXPECT_EQ(draw_token(torch::tensor({-infinity, 0.0}), {}, 0.5), 1);
+  for (const at::Tensor& broken :
+       {torch::tensor({-1.0, std::nan(""), -2.0}), torch::tensor({-infinity, -infinity}),
+        torch::tensor({0.0, infinity})}) {
+    for (const double temperature : {0.0, 1.0}) {
+      for (const int64_t top_k : {0, 1}) {
+        EXPECT_THROW(draw_token(broken, {.temperature = temperature, .top_k = top_k}, 0.5),
+                     RunError);
+      }
+    }
   }
 }
 
