@@ -13,6 +13,7 @@
 #include <iostream>
 #include <new>
 #include <string_view>
+#include <utility>
 
 #include "elliptical/base/errors.h"
 #include "elliptical/base/memory.h"
@@ -100,6 +101,27 @@ void occupy_standard_descriptors() {
   }
 }
 
+/// Until a loop has work to save and handlers of its own (run/signals.h), a signal ends the program
+/// at once: with the same status and a sentence, too. Files are never half there.
+void leave(int number) {
+  constexpr std::array kSentences = {
+      std::pair(SIGINT, std::string_view("elliptical: stopped by SIGINT\n")),
+      std::pair(SIGTERM, std::string_view("elliptical: stopped by SIGTERM\n")),
+      std::pair(SIGHUP, std::string_view("elliptical: stopped by SIGHUP\n"))};
+  for (const auto& [signal, sentence] : kSentences) {
+    if (signal != number) continue;
+    [[maybe_unused]] const ssize_t ignored = write(STDERR_FILENO, sentence.data(), sentence.size());
+  }
+  _exit(128 + number);
+}
+
+/// What is ignored (nohup) stays ignored.
+void leave_on_signals() {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    if (signal(number, leave) == SIG_IGN) signal(number, SIG_IGN);
+  }
+}
+
 std::terminate_handler other_terminate_handler = nullptr;
 
 /// An allocation that fails where nobody can catch it ends with a sentence, too: in the
@@ -134,6 +156,7 @@ int main(int argc, char** argv) {
   // A reader that went away and a file that may not grow are failed writes, not deaths.
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);
+  elliptical::cli::leave_on_signals();
   elliptical::keep_freed_memory();
   return elliptical::cli::run_and_report({argv + 1, argv + argc});
 }
