@@ -1,5 +1,6 @@
 """Runs of the smallest language model, for the tests that stop, kill and damage them."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -48,8 +49,9 @@ def without_privileges(command):
 
 
 def heed_interrupts():
-    """For `preexec_fn`: a shell that starts tests in the background has SIGINT ignored, by all that they start."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    """For `preexec_fn`: a shell that starts tests in the background has SIGINT ignored, and nohup SIGHUP, by all that they start."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def call(command, **options):
@@ -107,6 +109,22 @@ def comparison_table(text, unit):
     for method in table["methods"]:
         assert method.pop(f"{unit}_per_second") > 0
     return table
+
+
+def write_state(folder, state):
+    """state.json of a checkpoint, with the checksum of what it says."""
+    state.pop("checksum", None)
+    compact = json.dumps(state, separators=(",", ":"), ensure_ascii=False)
+    state["checksum"] = hashlib.sha256(compact.encode()).hexdigest()
+    (folder / "state.json").write_text(json.dumps(state))
+
+
+def rewrite_file(file, content):
+    """Puts `content` into a file of a checkpoint, with checksums that agree."""
+    file.write_bytes(content)
+    state = json.loads((file.parent / "state.json").read_text())
+    state["files"][file.name] = {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
+    write_state(file.parent, state)
 
 
 def folder_state(folder):

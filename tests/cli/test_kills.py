@@ -4,15 +4,20 @@ strace injects the faults: a signal or an error at the N-th system call that tou
 """
 
 import collections
+import errno
+import json
+import os
 import random
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import time
+from pathlib import Path
 
+import preload
 import pytest
-
 from runs import (
     call,
     check,
@@ -24,7 +29,9 @@ from runs import (
     resume_command,
     steps,
     train_command,
+    wait_until,
     weights,
+    write_state,
 )
 from small_disk import fill, small_disk
 
@@ -51,9 +58,14 @@ def whole(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def before_save(whole, tmp_path_factory):
-    """The same run two steps before its end: going on means two steps and one checkpoint."""
+    """The same run two steps before its end: going on means two steps, one checkpoint, and one less of those before it."""
     run = copy_run(whole, tmp_path_factory.mktemp("runs") / "before")
-    shutil.rmtree(run / "checkpoints" / f"step-{NUM_STEPS}")
+    checkpoints = run / "checkpoints"
+    shutil.rmtree(checkpoints / f"step-{NUM_STEPS}")
+    # What has been removed since; nobody reads it while the newer one is whole.
+    oldest = checkpoints / f"step-{NUM_STEPS - 4}"
+    shutil.copytree(checkpoints / f"step-{NUM_STEPS - 2}", oldest)
+    write_state(oldest, {**json.loads((oldest / "state.json").read_text()), "step": NUM_STEPS - 4})
     return run
 
 
@@ -146,10 +158,15 @@ def kill_at_call(before_save, whole, tmp_path, name, number):
 @needs_strace
 def test_c1_c2_killed_at_system_calls_of_a_save(before_save, whole, tmp_path):
     calls = calls_of_a_save(before_save, tmp_path)
-    (rename,) = [i for i, (name, number) in enumerate(calls) if name.startswith("rename") and number == 1]
-    assert 10 < rename < len(calls) - 1
-    for index in (rename // 2, rename, rename + 1, len(calls) - 1):
-        kill_at_call(before_save, whole, tmp_path, *calls[index])
+    # Each kind of call the first, the middle and the last time: writing, the renames, and the removal after them.
+    of_kind = collections.defaultdict(list)
+    for name, number in calls:
+        of_kind[name].append(number)
+    assert {"mkdir", "write", "fsync", "close", "rename", "rmdir"} <= {name.replace("unlinkat", "rmdir") for name in of_kind}
+    assert len(of_kind["rename"]) >= 2, "a checkpoint comes into its place, an older one is removed"
+    for name, numbers in of_kind.items():
+        for number in sorted({numbers[0], numbers[len(numbers) // 2], numbers[-1]}):
+            kill_at_call(before_save, whole, tmp_path, name, number)
 
 
 @needs_strace
@@ -175,6 +192,7 @@ def failing_save(before_save, whole, tmp_path, fault, message):
     "fault, message",
     [
         ("write:error=ENOSPC:when=2+", "No space left on device"),
+        ("write:error=EDQUOT:when=2+", "Disk quota exceeded ("),
         ("fsync:error=EIO:when=2", "Input/output error"),
         ("mkdir:error=EROFS:when=1", "Read-only file system"),
     ],
@@ -188,11 +206,18 @@ def test_c3_failing_disk(before_save, whole, tmp_path, fault, message):
 @pytest.mark.parametrize("error", ["ENOSPC", "EDQUOT", "EIO", "EROFS"])
 @pytest.mark.parametrize("name", ["openat", "write", "fsync", "mkdir", "rename"])
 def test_c3_every_error_of_every_call(before_save, whole, tmp_path, error, name):
+    reason = os.strerror(getattr(errno, error))
+    failed = 0
     for number in range(1, 8):
         run = copy_run(before_save, tmp_path / "failed")
-        call(traced(run, "-e", f"inject={name}:error={error}:when={number}"))
+        result = call(traced(run, "-e", f"inject={name}:error={error}:when={number}"))
+        assert result.returncode in (0, 1), result.stderr
+        if result.returncode == 1:  # 0: the call was not made so often, or what failed was not needed
+            failed += 1
+            assert result.stderr.splitlines()[-1].startswith(f"elliptical: {run}") and reason in result.stderr.splitlines()[-1]
         check(resume_command(run))
         expect_same(run, whole)
+    assert failed > 0
 
 
 @needs_strace
@@ -200,6 +225,16 @@ def test_c3_interrupted_writes_are_continued(before_save, whole, tmp_path):
     run = copy_run(before_save, tmp_path / "interrupted")
     check(traced(run, "-e", "inject=write:error=EINTR:when=1+2"))
     expect_same(run, whole)
+
+
+def test_c3_short_reads_and_writes_are_continued(whole, tmp_path):
+    run = tmp_path / "run"
+    environment = preload.environment(tmp_path, preload.SHORT)
+    check(train_command(run, train__steps=NUM_STEPS // 2, train__checkpoint_interval=2), env=environment)
+    wanted = train_command(tmp_path / "usual", train__steps=NUM_STEPS // 2, train__checkpoint_interval=2)
+    check(wanted)
+    expect_same(run, tmp_path / "usual")
+    check(resume_command(run), env=environment)  # which reads everything again
 
 
 def largest_file(run):
@@ -266,17 +301,33 @@ def test_c9_signals_in_a_save(whole, tmp_path, call_name, when, number, status):
     expect_same(run, whole)
 
 
-def test_c9_a_signal_before_the_first_step_is_no_obstacle(whole, tmp_path):
-    """While libraries and data are read: it ends at once, and what it leaves is in nobody's way."""
+def catches(process, number):
+    """Whether the process has a handler for the signal: from the beginning of the program on."""
+    try:
+        (mask,) = re.findall(r"SigCgt:\s+(\w+)", Path(f"/proc/{process.pid}/status").read_text())
+    except (FileNotFoundError, ProcessLookupError, ValueError):
+        return False
+    return int(mask, 16) >> (number - 1) & 1 == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+def test_c9_a_signal_before_the_first_step_is_no_obstacle(whole, tmp_path, number):
+    """While data are read: it ends at once with a sentence, and what it leaves is in nobody's way."""
     run = tmp_path / "run"
     command = train_command(run, train__steps=NUM_STEPS, train__checkpoint_interval=2)
-    for delay in (0.05, 0.15, 0.25, 0.35):
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    for delay in (0, 0.1, 0.2):
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, preexec_fn=heed_interrupts)
+        wait_until(lambda: catches(process, number), process, "the program's begin")
         time.sleep(delay)
-        process.terminate()
-        assert process.wait(timeout=60) in (-15, 143, 0)
-        if (run / "config.toml").exists():
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=60)
+        last = errors.splitlines()[-1]
+        if delay == 0:
+            assert process.returncode == 128 + number and last == f"elliptical: stopped by {number.name}", errors
+        if (run / "config.toml").exists():  # a step was done, or all of them
+            assert process.returncode in (0, 128 + number), errors
             break
+        assert process.returncode == 128 + number and last == f"elliptical: stopped by {number.name}", errors
     check(resume_command(run) if (run / "config.toml").exists() else command)
     expect_same(run, whole)
 

@@ -1,7 +1,6 @@
 """What a run must not lose, and what must not be taken for a result. Fault IDs: C3, C8, D1, D4, N1, R2, R3."""
 
 import fcntl
-import hashlib
 import json
 import os
 import struct
@@ -9,7 +8,7 @@ import subprocess
 
 import pytest
 
-from runs import PROGRAM, call, check, copy_run, read_lines, records, resume_command, steps, train_command, weights
+from runs import PROGRAM, call, check, copy_run, read_lines, records, resume_command, rewrite_file, steps, train_command, weights
 from vision_runs import attack_command, write_pictures
 from vision_runs import train_command as train_pictures
 
@@ -37,19 +36,8 @@ def damage_weights(run, value=float("nan")):
     name = next(name for name, entry in header.items() if name != "__metadata__" and entry["dtype"] == "F32")
     start = 8 + length + header[name]["data_offsets"][0]
     data[start : start + 4] = struct.pack("<f", value)
-    model.write_bytes(data)
-    state = json.loads((folder / "state.json").read_text())
-    state["files"]["model.safetensors"]["sha256"] = hashlib.sha256(data).hexdigest()
-    write_state(folder, state)
+    rewrite_file(model, bytes(data))
     return name, model
-
-
-def write_state(folder, state):
-    """state.json with the checksum of what it says."""
-    state.pop("checksum", None)
-    compact = json.dumps(state, separators=(",", ":"), ensure_ascii=False)
-    state["checksum"] = hashlib.sha256(compact.encode()).hexdigest()
-    (folder / "state.json").write_text(json.dumps(state))
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +99,25 @@ def test_r3_closed_descriptors_get_no_run_files(finished, tmp_path):
         assert len(read_lines(run, "log.jsonl")) == 4
 
 
+@pytest.mark.parametrize("closed", ["<&- >&- 2>&-", ">&- 2>&-", "2>&-"])
+def test_r3_closed_descriptors_cost_no_other_command_its_work(finished, pictures, tmp_path, closed):
+    """What is opened first would get their numbers, and what is printed would be written into it."""
+    run, classifier, page = copy_run(finished, tmp_path / "run"), copy_run(pictures, tmp_path / "pictures"), tmp_path / "page.html"
+    attack = attack_command(classifier, "--attack", "fgsm", "--eps", "1/255", "--max-pictures", "8")
+    commands = ([PROGRAM, "eval", run], attack, [PROGRAM, "generate", run], [PROGRAM, "report", run, "-o", page])
+    both = [PROGRAM, "compare", "--run", tmp_path / "both"]
+    copy_run(finished, tmp_path / "both" / "one")
+    before = records(run), records(classifier)
+    for command in (*commands, both):
+        words = [str(word) for word in command]
+        status = subprocess.run(["bash", "-c", f'"$@" {closed}', "bash", *words], stdout=subprocess.DEVNULL).returncode
+        assert status == 0, words
+    # Each file holds what it should and nothing else.
+    assert records(run)[: len(before[0])] == before[0] and len(records(run)) > len(before[0])
+    assert records(classifier)[: len(before[1])] == before[1] and len(records(classifier)) > len(before[1])
+    assert page.read_text().startswith("<!") and page.read_text().rstrip().endswith("</html>")
+
+
 def test_n1_weights_that_are_not_finite_are_not_saved(tmp_path):
     run = tmp_path / "run"
     options = {"optimizer__learning_rate": 1e30, "optimizer__weight_decay": 1e30, "schedule__warmup_steps": 0}
@@ -122,9 +129,27 @@ def test_n1_weights_that_are_not_finite_are_not_saved(tmp_path):
 def test_n1_weights_that_measure_as_no_number_rotate_nothing_away(finished, tmp_path):
     run = tmp_path / "run"
     options = ["optimizer.learning_rate=1e30", "train.steps=5", "train.checkpoints_kept=1", "schedule.warmup_steps=0"]
-    call([PROGRAM, "fork", finished, "--run", run, *(word for option in options for word in ("--set", option))])
-    assert 4 in steps(run)
+    result = call([PROGRAM, "fork", finished, "--run", run, *(word for option in options for word in ("--set", option))])
+    message = f"elliptical: {run}: what is measured must be finite, perplexity is nan (recorded as it is; the training has diverged: "
+    assert error_of(result).startswith(message)
+    assert steps(run) == [4, 5]
     check([PROGRAM, "eval", run, "--step", "4"])
+    # Nor does it when it is asked again.
+    assert error_of(call(resume_command(run))).startswith(message)
+    assert steps(run) == [4, 5]
+
+
+def test_n1_weights_that_were_never_used_rotate_nothing_away(finished, tmp_path):
+    """Saved before they are measured, and before the loss of the next step says that they are broken."""
+    run = tmp_path / "run"
+    options = ["optimizer.learning_rate=1e30", "train.steps=9", "train.checkpoints_kept=1", "train.checkpoint_interval=1"]
+    words = [word for option in (*options, "schedule.warmup_steps=0") for word in ("--set", option)]
+    result = call([PROGRAM, "fork", finished, "--run", run, *words])
+    assert "step 6 (batch 5): loss must be finite, is " in error_of(result)
+    assert steps(run) == [4, 5]
+    check([PROGRAM, "eval", run, "--step", "4"])
+    assert "step 6 (batch 5): loss must be finite" in error_of(call(resume_command(run)))
+    assert steps(run) == [4, 5]
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])

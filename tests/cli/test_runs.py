@@ -1,7 +1,6 @@
 """train, resume, fork, eval and config as a user meets them. Fault IDs: C3, C8, C9, C11, C12, R3, S5."""
 
 import csv
-import hashlib
 import io
 import json
 import os
@@ -23,11 +22,13 @@ from runs import (
     num_logged,
     records,
     resume_command,
+    rewrite_file,
     settings,
     steps,
     train_command,
     wait_until,
     weights,
+    write_state,
 )
 
 SMOKE = "These are smoke runs, shrunk by --smoke to end within seconds: their numbers mean nothing."
@@ -227,14 +228,8 @@ def diverged(finished, tmp_path):
             for i, value in enumerate(values):
                 values[i] = value * 1e6
             values.release()
-    (folder / "model.safetensors").write_bytes(model)
-    state = json.loads((folder / "state.json").read_text())
-    state["files"]["model.safetensors"]["sha256"] = hashlib.sha256(model).hexdigest()
-    state["evaluated"] = False
-    del state["checksum"]
-    text = json.dumps(state, separators=(",", ":"), ensure_ascii=False)
-    state["checksum"] = hashlib.sha256(text.encode()).hexdigest()
-    (folder / "state.json").write_text(json.dumps(state))
+    rewrite_file(folder / "model.safetensors", bytes(model))
+    write_state(folder, {**json.loads((folder / "state.json").read_text()), "evaluated": False})
     (run / "records.jsonl").unlink()
     return run
 
@@ -252,6 +247,16 @@ def test_n1_a_diverged_run_ends_with_a_sentence(diverged):
     (recorded,) = [r for r in records(diverged) if r["metric"] == "perplexity" and r["split"] == "test"]
     assert printed["value"] == recorded["value"] == "inf"
     assert one_line(call(resume_command(diverged)), 1) == message
+
+
+@pytest.mark.parametrize("arguments", [[], ["--temperature", "0"], ["--top-k", "3"]], ids=["drawn", "likeliest", "of three"])
+def test_n1_a_diverged_run_writes_no_text(diverged, arguments):
+    result = call([PROGRAM, "generate", diverged, "--prompt", "the", *arguments])
+    assert one_line(result, 1) == (
+        "elliptical: generate: the model must give words probabilities, gives none that are numbers (its training has diverged: "
+        "choose an older checkpoint with --step, or train it again with a lower optimizer.learning_rate)"
+    )
+    assert result.stdout in ("", "the"), "no word but the prompt"
 
 
 def test_n1_a_comparison_with_a_diverged_run_fails(finished, diverged, tmp_path):

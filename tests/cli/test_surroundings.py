@@ -6,13 +6,14 @@ import os
 import shutil
 import subprocess
 
+import preload
 import pytest
-
 from runs import (
     PROGRAM,
     call,
     check,
     copy_run,
+    folder_state,
     losses,
     read_lines,
     records,
@@ -22,8 +23,8 @@ from runs import (
     weights,
     without_privileges,
 )
-
-# Every third look at the wall clock finds it a day earlier or later than the one before.
+from vision_runs import attack_command
+from vision_runs import train_command as train_pictures
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +42,17 @@ def one_step_back(finished, run):
     copy_run(finished, run)
     shutil.rmtree(run / "checkpoints" / "step-4")
     return run
+
+
+def test_c12_a_clock_that_jumps_changes_nothing(finished, tmp_path):
+    environment = preload.environment(tmp_path, preload.CLOCK)
+    said = check(["python3", "-c", "import time; print([time.time() for _ in range(3)])"], env=environment).stdout
+    looks = json.loads(said)
+    assert 80_000 < max(looks) - min(looks) < 200_000, "the clock does jump, forth and back"
+    run = tmp_path / "run"
+    check(train_command(run, train__steps=4, train__checkpoint_interval=2), env=environment)
+    expect_same(run, finished)
+    check([PROGRAM, "eval", run], env=environment)
 
 
 @pytest.mark.parametrize("when", [0, 4_102_444_800], ids=["1970", "2100"])
@@ -76,10 +88,29 @@ def test_c12_a_run_folder_that_may_not_be_written(finished, tmp_path):
         folder.chmod(0o555)
     result = call(without_privileges(resume_command(run)))
     assert result.returncode == 1 and "Permission denied" in result.stderr.splitlines()[-1]
+    # What is measured is told where it can not be recorded.
+    (run / "records.jsonl").chmod(0o444)
+    result = call(without_privileges([PROGRAM, "eval", run, "--format", "json"]))
+    assert result.returncode == 1 and json.loads(result.stdout)[0]["metric"] == "perplexity"
+    assert result.stderr.splitlines()[-1].endswith(f"{run}/records.jsonl: can not open: Permission denied")
+    (run / "records.jsonl").chmod(0o644)
     for folder in (run, run / "checkpoints"):
         folder.chmod(0o755)
     check(resume_command(run))
     expect_same(run, finished)
+
+
+def test_c12_an_attack_on_a_run_that_may_not_be_written_ends_before_the_work(tmp_path):
+    run = tmp_path / "run"
+    check(train_pictures(run, train__steps=1))
+    before = folder_state(run)
+    run.chmod(0o555)
+    result = call(without_privileges(attack_command(run, "--attack", "fgsm", "--eps", "1/255")))
+    assert result.returncode == 1 and result.stdout == ""
+    assert result.stderr.splitlines()[-1] == f"elliptical: {run}/attack.lock: can not open: Permission denied"
+    run.chmod(0o755)
+    assert folder_state(run) == before
+    check(attack_command(run, "--attack", "fgsm", "--eps", "1/255"))
 
 
 def path_of_length(folder, length):
@@ -148,7 +179,7 @@ def no_reader():
     os.close(writer)
 
 
-COMMANDS = [["eval"], ["eval", "--format", "json"], ["generate", "--tokens", "50"]]
+COMMANDS = [["eval"], ["eval", "--format", "json"], ["generate", "--tokens", "50"], ["resume"]]
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
@@ -162,6 +193,8 @@ def test_r3_results_that_can_not_be_printed_are_a_failure_and_recorded(finished,
     assert status == 1 and errors.decode().splitlines()[-1] == "elliptical: stdout: could not be written"
     if command[0] == "eval":
         assert len(read_lines(run, "records.jsonl")) > before
+    if command[0] == "resume":
+        expect_same(run, finished)
 
 
 @pytest.mark.parametrize("stream", ["full", "no reader"])
