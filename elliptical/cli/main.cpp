@@ -109,8 +109,8 @@ void leave(int number) {
       std::pair(SIGINT, std::string_view("elliptical: stopped by SIGINT\n")),
       std::pair(SIGTERM, std::string_view("elliptical: stopped by SIGTERM\n")),
       std::pair(SIGHUP, std::string_view("elliptical: stopped by SIGHUP\n"))};
-  for (const auto& [signal, sentence] : kSentences) {
-    if (signal != number) continue;
+  for (const auto& [known, sentence] : kSentences) {
+    if (known != number) continue;
     [[maybe_unused]] const ssize_t ignored = write(STDERR_FILENO, sentence.data(), sentence.size());
   }
   _exit(128 + number);

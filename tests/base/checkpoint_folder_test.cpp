@@ -13,7 +13,7 @@
 #include "elliptical/base/errors.h"
 #include "elliptical/base/sha256.h"
 #include "tests/support/error_message.h"
-#include "tests/support/no_open_files.h"
+#include "tests/support/resource_limit.h"
 #include "tests/support/temporary_folder.h"
 
 namespace elliptical {
@@ -187,7 +187,7 @@ TEST_F(CheckpointFolderTest, C6NoOpenFilesLeftAreNoDamage) {
   const CheckpointFolder whole = open_checkpoint(folder_.path() / "step-2");
   std::string listing, opening, checking, looking;
   {
-    const test::NoOpenFiles limit;
+    const test::ResourceLimit limit = test::no_open_files();
     listing = test::error_message<ResourceError>([&] { checkpoint_steps(folder_.path()); });
     opening = test::error_message<ResourceError>([&] { open_checkpoint(whole.folder); });
     checking = test::error_message<ResourceError>([&] { whole.checked_file(kModelFile); });

@@ -9,6 +9,8 @@ import subprocess
 import time
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "build" / "release" / "elliptical"
 RECIPE = ROOT / "recipes" / "smoke" / "lm.toml"
@@ -39,6 +41,15 @@ def train_command(run, **changes):
 
 def resume_command(run):
     return [PROGRAM, "resume", run, "--threads", "1"]
+
+
+def strace_works():
+    if not shutil.which("strace"):
+        return False
+    return subprocess.run(["strace", "-f", "-o", "/dev/null", "true"], capture_output=True).returncode == 0
+
+
+needs_strace = pytest.mark.skipif(not strace_works(), reason="strace may not trace processes here")
 
 
 def without_privileges(command):

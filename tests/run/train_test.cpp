@@ -547,7 +547,7 @@ TEST_F(BrokenWeightsTest, N1AnAverageThatMeasuresWellProvesNothingOfTheWeights) 
   options.train.eval_weights = Weights::kAverage;
   options.train.eval_interval = 1;
   start("good", options);
-  options.optimizer.learning_rate = 1e25;
+  options.optimizer.learning_rate = 1e15;  // too much for the weights' squares, not for 1e-9 of it
   options.train.steps = 20;
   options.train.checkpoint_interval = 1;
   EXPECT_THROW(fork_and_train("forked", options), RunError);
@@ -556,6 +556,7 @@ TEST_F(BrokenWeightsTest, N1AnAverageThatMeasuresWellProvesNothingOfTheWeights) 
 
 TEST_F(TrainTest, OlderCheckpointsGoOnceTheNewestIsKnownToBeOfUse) {
   RunOptions options = toy_run_options(9);
+  options.train.eval_interval = 0;
   options.train.checkpoint_interval = 1;
   options.train.checkpoints_kept = 2;
   toy_hook = [&](const std::string& where, int64_t step) {

@@ -3,7 +3,6 @@
 // Checkpoints that are whole, half there, damaged, too many. Fault IDs: C2, C3, C5, C6, C7.
 #include "elliptical/store/checkpoint.h"
 
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <torch/torch.h>
 #include <unistd.h>
@@ -16,8 +15,7 @@
 #include "elliptical/base/files.h"
 #include "tests/support/error_message.h"
 #include "tests/support/lines.h"
-#include "tests/support/little_memory.h"
-#include "tests/support/no_open_files.h"
+#include "tests/support/resource_limit.h"
 #include "tests/support/temporary_folder.h"
 
 namespace elliptical::store {
@@ -238,11 +236,11 @@ TEST_F(CheckpointTest, C6MemoryAndOpenFilesThatEndAreNoDamage) {
   save(2);
   std::string without_memory, without_files;
   {
-    const test::LittleMemory limit(rlim_t{16} << 20);
+    const test::ResourceLimit limit = test::little_memory(rlim_t{16} << 20);
     without_memory = error_message<MemoryError>([&] { newest(); });
   }
   {
-    const test::NoOpenFiles limit;
+    const test::ResourceLimit limit = test::no_open_files();
     without_files = error_message<ResourceError>([&] { newest(); });
   }
   EXPECT_TRUE(without_memory.starts_with("memory: 67.1 MB more were asked for")) << without_memory;
@@ -349,21 +347,13 @@ TEST_F(CheckpointTest, RetentionKeepsTheNewestAndTheBest) {
 /// Writes fail as on a full disk while this lives: files may not grow beyond `max_bytes`.
 class FileSizeLimit {
  public:
-  explicit FileSizeLimit(rlim_t max_bytes) {
-    handler_ = signal(SIGXFSZ, SIG_IGN);
-    getrlimit(RLIMIT_FSIZE, &before_);
-    rlimit limit = before_;
-    limit.rlim_cur = max_bytes;
-    setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FileSizeLimit() {
-    setrlimit(RLIMIT_FSIZE, &before_);
-    signal(SIGXFSZ, handler_);
-  }
+  explicit FileSizeLimit(rlim_t max_bytes)
+      : handler_(signal(SIGXFSZ, SIG_IGN)), limit_(RLIMIT_FSIZE, max_bytes) {}
+  ~FileSizeLimit() { signal(SIGXFSZ, handler_); }
 
  private:
-  rlimit before_;
   void (*handler_)(int);
+  test::ResourceLimit limit_;
 };
 
 TEST_F(CheckpointTest, C3AFileThatCanNotGrowLeavesTheOldCheckpointAndNothingElse) {

@@ -11,7 +11,7 @@
 #include "elliptical/base/files.h"
 #include "elliptical/base/safetensors.h"
 #include "tests/support/error_message.h"
-#include "tests/support/little_memory.h"
+#include "tests/support/resource_limit.h"
 #include "tests/support/temporary_folder.h"
 
 namespace elliptical::store {
@@ -75,14 +75,15 @@ TEST_F(TensorFileTest, M1MemoryThatEndsHasATypeOfItsOwn) {
   for (const auto& read : {read_tensors, read_floating_tensors}) {
     std::string message;
     {
-      const test::LittleMemory limit(rlim_t{16} << 20);  // half of it
+      const test::ResourceLimit limit = test::little_memory(rlim_t{16} << 20);  // half of it
       message = error_message<MemoryError>([&] { read(file_); });
     }
     EXPECT_TRUE(message.starts_with("memory: 33.6 MB more were asked for")) << message;
   }
   std::string message;
   {
-    const test::LittleMemory limit(rlim_t{48} << 20);  // enough for the file, not for float32 of it
+    const test::ResourceLimit limit =
+        test::little_memory(rlim_t{48} << 20);  // enough for the file, not for float32 of it
     message = error_message<MemoryError>([&] { read_floating_tensors(file_); });
   }
   EXPECT_TRUE(message.starts_with("memory: 67.1 MB more were asked for")) << message;
