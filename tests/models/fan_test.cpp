@@ -6,6 +6,7 @@
 
 #include "elliptical/base/errors.h"
 #include "elliptical/nn/feedforward/channel_attention.h"
+#include "elliptical/nn/feedforward/gelu_mlp.h"
 #include "tests/support/error_message.h"
 #include "tests/support/small_image_model.h"
 

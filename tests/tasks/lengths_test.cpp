@@ -109,7 +109,7 @@ TEST_P(Lengths, WhatStandsBehindTheEndIsNotRead) {
   EXPECT_EQ(support::loss_of(task, ToyTexts::texts(5), 1).item<double>(), loss);
   // Without lengths it is read like any other word.
   Batch whole = ToyTexts::texts(0), other = ToyTexts::texts(5);
-  whole.lengths = other.lengths = {};
+  whole.lengths = other.lengths = at::Tensor();
   EXPECT_FALSE(at::equal(say(task, whole), say(task, other)));
 }
 
@@ -118,7 +118,7 @@ TEST_P(Lengths, APassForgetsThoseOfTheBatchBefore) {
   Batch whole = ToyTexts::texts(5);
   auto used = nn::Pass::of_evaluation();
   task.forward(whole, used);
-  whole.lengths = {};
+  whole.lengths = at::Tensor();
   EXPECT_TRUE(at::equal(task.forward(whole, used), say(task, whole)));
 }
 

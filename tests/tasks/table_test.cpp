@@ -116,8 +116,8 @@ std::vector<const TaskEntry*> all_tasks() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, TaskTable, ::testing::ValuesIn(all_tasks()), [](const auto& info) {
-  return std::string(info.param->name);
+INSTANTIATE_TEST_SUITE_P(All, TaskTable, ::testing::ValuesIn(all_tasks()), [](const auto& one) {
+  return std::string(one.param->name);
 });
 
 }  // namespace
