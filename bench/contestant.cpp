@@ -57,6 +57,7 @@ class TorchContestant : public Contestant {
 at::Tensor ours(const Problem& problem, const std::optional<at::Tensor>& metric) {
   return ops::attention(problem.q, problem.k, problem.v, metric,
                         {.is_causal = problem.shape.is_causal,
+                         .scale = problem.shape.scale,
                          .attn_mask = problem.additive_mask,
                          .key_lengths = problem.key_lengths});
 }
@@ -64,7 +65,7 @@ at::Tensor ours(const Problem& problem, const std::optional<at::Tensor>& metric)
 at::Tensor sdpa(const Problem& problem) {
   const auto& mask = problem.additive_mask ? problem.additive_mask : problem.key_padding_mask;
   return at::scaled_dot_product_attention(problem.q, problem.k, problem.v, mask, /*dropout_p=*/0.0,
-                                          problem.shape.is_causal);
+                                          problem.shape.is_causal, problem.shape.scale);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "bench/cases.h"
 #include "bench/problem.h"
 
 namespace elliptical::bench {

@@ -84,12 +84,12 @@ std::vector<Timing> measure(const std::vector<Contestant*>& contestants,
   return timings;
 }
 
-std::vector<Comparison> compare(const Case& shape,
+std::vector<Comparison> compare(const TimedCase& timed,
                                 Pass pass,
                                 const std::vector<std::string>& peers,
                                 int num_threads,
                                 const MeasureOptions& options) {
-  const Problem problem(shape);
+  const Problem problem(timed.shape);
   const std::unique_ptr<Contestant> ours = make_ours(problem);
   const std::vector<TensorError> ours_errors =
       errors(problem, ours->results(pass), ours->with_metric());
@@ -101,7 +101,7 @@ std::vector<Comparison> compare(const Case& shape,
     rivals.push_back(make_peer(peer, problem, num_threads));
     Contestant& rival = *rivals.back();
     Comparison& row =
-        comparisons.emplace_back(Comparison{.shape = shape, .pass = pass, .peer = peer});
+        comparisons.emplace_back(Comparison{.timed = timed, .pass = pass, .peer = peer});
     row.skipped = rival.refusal(pass);
     if (!row.skipped.empty()) continue;
     row.ours_error = worst(ours_errors);
@@ -110,7 +110,7 @@ std::vector<Comparison> compare(const Case& shape,
     if (!(row.theirs_error <= kPeerErrorLimit)) {
       throw std::runtime_error(
           fmt::format("bench: {} on {} ({}) must be within {:.0e} of the double result, is {:.1e}",
-                      peer, shape.name(), name(pass), kPeerErrorLimit, row.theirs_error));
+                      peer, timed.name(), name(pass), kPeerErrorLimit, row.theirs_error));
     }
     runners.push_back(&rival);
   }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/cases.h"
 #include "bench/contestant.h"
 
 namespace elliptical::bench {
@@ -53,7 +54,7 @@ std::vector<Timing> measure(const std::vector<Contestant*>& contestants,
 
 /// Ours against one peer on one case.
 struct Comparison {
-  Case shape;
+  TimedCase timed;
   Pass pass = Pass::kForward;
   std::string peer;
   std::string skipped;  ///< why there are no times; empty when there are
@@ -67,12 +68,12 @@ struct Comparison {
   double ratio_min() const { return theirs.min / ours.min; }
   double ratio_median() const { return theirs.median / ours.median; }
   /// What `ratio_min` must reach, or 0 when this peer sets no target.
-  double must() const { return peer == shape.rival ? shape.must(pass) : 0; }
+  double must() const { return peer == timed.rival ? timed.must(pass) : 0; }
 };
 
 /// Checks everybody's answer against double precision, then times them in turns. Throws
 /// std::runtime_error when a peer computes something else.
-std::vector<Comparison> compare(const Case& shape,
+std::vector<Comparison> compare(const TimedCase& timed,
                                 Pass pass,
                                 const std::vector<std::string>& peers,
                                 int num_threads,

@@ -4,7 +4,6 @@
 #include <torch/torch.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 namespace elliptical::bench {
@@ -19,8 +18,8 @@ constexpr double kErrorFloor = 2.4e-7;
 /// `problem` in another dtype, or one head of it: heads do not see each other. Batch item 0 has the
 /// most padding.
 Problem checked_part(const Problem& problem, at::ScalarType dtype) {
-  const Case& c = problem.shape;
-  const bool is_whole = c.B * c.H * c.N * c.N <= kMaxCheckedScores;
+  const auto& [B, H, Hk, N, M, D, Dv] = problem.shape.sizes;
+  const bool is_whole = B * H * N * M <= kMaxCheckedScores;
   const auto part = [&](const at::Tensor& x) {
     const at::Tensor cut = is_whole ? x : x.narrow(0, 0, 1).narrow(1, 0, 1);
     return (cut.is_floating_point() ? cut.to(dtype) : cut).detach();
@@ -59,25 +58,23 @@ double relative_error(const at::Tensor& x, const at::Tensor& exact) {
 
 }  // namespace
 
-Problem::Problem(const Case& c) : shape(c) {
-  auto generator = at::make_generator<at::CPUGeneratorImpl>(uint64_t{1});
-  const auto normal = [&] { return at::randn({c.B, c.H, c.N, c.D}, generator, at::kFloat); };
-  q = normal().requires_grad_();
-  k = normal().requires_grad_();
-  v = normal().requires_grad_();
-  d_out = normal();
-  metric = c.metric == Metric::kRow ? at::rand({1, c.H, 1, c.D}, generator, at::kFloat)
-                                    : at::rand({c.B, c.H, c.N, c.D}, generator, at::kFloat);
-  if (c.mask == Mask::kAdditive) {
-    additive_mask = at::randn({c.B, 1, c.N, c.N}, generator, at::kFloat);
-  } else if (c.mask == Mask::kPadding) {
-    // From half to whole sequences in equal steps: on average three quarters of the tokens are
-    // real.
-    key_lengths =
-        at::linspace(static_cast<double>(c.N) / 2, static_cast<double>(c.N), c.B).to(at::kLong);
-    const at::Tensor is_real = at::arange(c.N).unsqueeze(0) < key_lengths->unsqueeze(1);  // (B, N)
-    key_padding_mask = is_real.view({c.B, 1, 1, c.N});
-    d_out = d_out * is_real.view({c.B, 1, c.N, 1});  // a loss does not look at padding
+Problem::Problem(const AttentionCase& c) : shape(c) {
+  auto generator = at::make_generator<at::CPUGeneratorImpl>(c.seed);
+  const auto& [B, H, Hk, N, M, D, Dv] = c.sizes;
+  const auto normal = [&](at::IntArrayRef sizes) {
+    return at::randn(sizes, generator, at::kFloat);
+  };
+  q = (c.spread * normal({B, H, N, D})).requires_grad_();
+  k = (c.spread * normal({B, Hk, M, D})).requires_grad_();
+  v = normal({B, Hk, M, Dv}).requires_grad_();
+  d_out = normal({B, H, N, Dv});
+  metric = at::rand(c.shape_of(c.metric), generator, at::kFloat);
+  if (!c.mask_add.empty()) additive_mask = normal(c.shape_of(c.mask_add));
+  if (!c.key_lengths.empty()) {
+    key_lengths = at::tensor(c.key_lengths, at::kLong);
+    const at::Tensor is_real = at::arange(M).unsqueeze(0) < key_lengths->unsqueeze(1);  // (B, M)
+    key_padding_mask = is_real.view({B, 1, 1, M});
+    d_out = d_out * is_real.view({B, 1, M, 1});  // a loss does not look at padding
   }
 }
 
@@ -86,8 +83,8 @@ at::Tensor unfused_attention(const Problem& problem,
                              const at::Tensor& k,
                              const at::Tensor& v,
                              const std::optional<at::Tensor>& metric) {
-  const int64_t num_tokens = problem.shape.N;
-  const double scale = 1 / std::sqrt(static_cast<double>(problem.shape.D));
+  const int64_t num_tokens = problem.shape.sizes.N;
+  const double scale = problem.shape.logit_scale();
   at::Tensor scores = at::matmul((metric ? q * *metric : q) * scale, k.transpose(-2, -1));
   if (problem.additive_mask) scores = scores + *problem.additive_mask;
   const double hidden = -std::numeric_limits<double>::infinity();

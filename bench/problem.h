@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/cases.h"
+#include "bench/attention_case.h"
 
 namespace elliptical::bench {
 
@@ -22,15 +22,15 @@ struct Results {
 };
 
 struct Problem {
-  explicit Problem(const Case& c);
+  explicit Problem(const AttentionCase& c);
 
-  Case shape;
+  AttentionCase shape;
   at::Tensor q, k, v;                          // (B, H, N, D), require grad
-  at::Tensor metric;                           // (1, H, 1, D) or (B, H, N, D)
+  at::Tensor metric;                           // of the axes of shape.metric
   at::Tensor d_out;                            // (B, H, N, D), zero for padded queries
-  std::optional<at::Tensor> key_lengths;       // (B), a quarter of all tokens is padding
+  std::optional<at::Tensor> key_lengths;       // (B)
   std::optional<at::Tensor> key_padding_mask;  // (B, 1, 1, N) bool, the same for torch
-  std::optional<at::Tensor> additive_mask;     // (B, 1, N, N)
+  std::optional<at::Tensor> additive_mask;     // of the axes of shape.mask_add
 };
 
 /// Attention written with matmul and softmax, in the dtype of `q`. With a metric or (no value)

@@ -37,9 +37,9 @@ struct BenchOptions {
   bench::MeasureOptions measure;
 };
 
-std::vector<bench::Case> chosen_cases(const BenchOptions& options) {
-  std::vector<bench::Case> chosen;
-  for (const bench::Case& c : bench::all_cases()) {
+std::vector<bench::TimedCase> chosen_cases(const BenchOptions& options) {
+  std::vector<bench::TimedCase> chosen;
+  for (const bench::TimedCase& c : bench::all_cases()) {
     if (options.quick && !c.is_quick) continue;
     if (c.name().find(options.case_substring) != std::string::npos) chosen.push_back(c);
   }
@@ -57,12 +57,12 @@ std::vector<Pass> chosen_passes(const std::string& pass) {
 }
 
 std::vector<Comparison> run(const BenchOptions& options) {
-  const std::vector<bench::Case> cases = chosen_cases(options);
+  const std::vector<bench::TimedCase> cases = chosen_cases(options);
   const std::vector<Pass> passes = chosen_passes(options.pass);
   const size_t total = cases.size() * passes.size();
   std::vector<Comparison> comparisons;
   size_t done = 0;
-  for (const bench::Case& c : cases) {
+  for (const bench::TimedCase& c : cases) {
     // A case about the metric's price has only one peer, whatever was asked for.
     const auto peers = c.rival == "plain" ? std::vector<std::string>{"plain"} : options.peers;
     for (const Pass pass : passes) {
@@ -90,12 +90,12 @@ void print_table(const std::vector<Comparison>& comparisons, const Machine& mach
   Table table{.columns = {"B,H,N,D", "pass", "peer", "ours ms", "peer ms", "GFLOP/s", "ratio",
                           "median", "must", "target"}};
   for (const Comparison& row : comparisons) {
-    std::vector<std::string> cells = {row.shape.name(), bench::name(row.pass), row.peer};
+    std::vector<std::string> cells = {row.timed.name(), bench::name(row.pass), row.peer};
     if (row.skipped.empty()) {
       cells.insert(
           cells.end(),
           {milliseconds(row.ours.min), milliseconds(row.theirs.min),
-           fmt::format("{:.0f}", row.shape.flops(row.pass) / row.ours.min / 1e9),
+           fmt::format("{:.0f}", row.timed.flops(row.pass) / row.ours.min / 1e9),
            fmt::format("{:.2f}", row.ratio_min()), fmt::format("{:.2f}", row.ratio_median()),
            row.must() ? fmt::format("{:.2f}", row.must()) : "-"});
     } else {
@@ -112,10 +112,14 @@ void print_table(const std::vector<Comparison>& comparisons, const Machine& mach
 
 /// Everything about one row, flat, so that CSV and JSON say the same.
 nlohmann::ordered_json record(const Comparison& row, const Machine& machine) {
-  nlohmann::ordered_json json = {{"case", row.shape.name()}, {"pass", bench::name(row.pass)},
-                                 {"peer", row.peer},         {"B", row.shape.B},
-                                 {"H", row.shape.H},         {"N", row.shape.N},
-                                 {"D", row.shape.D},         {"is_causal", row.shape.is_causal}};
+  nlohmann::ordered_json json = {{"case", row.timed.name()},
+                                 {"pass", bench::name(row.pass)},
+                                 {"peer", row.peer},
+                                 {"B", row.timed.shape.sizes.B},
+                                 {"H", row.timed.shape.sizes.H},
+                                 {"N", row.timed.shape.sizes.N},
+                                 {"D", row.timed.shape.sizes.D},
+                                 {"is_causal", row.timed.shape.is_causal}};
   const bool ran = row.skipped.empty();
   const auto number = [&](double value) { return ran ? nlohmann::ordered_json(value) : nullptr; };
   json["ours_min_s"] = number(row.ours.min);
@@ -214,7 +218,7 @@ int bench(const Arguments& arguments) {
                          .list_only = list_only});
   }
   if (list_only) {
-    for (const bench::Case& c : chosen_cases(options)) std::cout << c.name() << "\n";
+    for (const bench::TimedCase& c : chosen_cases(options)) std::cout << c.name() << "\n";
     return 0;
   }
   const std::vector<Comparison> comparisons = run(options);

@@ -10,7 +10,7 @@ namespace {
 
 TEST(Cases, HaveUniqueNamesAndTargets) {
   std::set<std::string> names;
-  for (const Case& c : all_cases()) {
+  for (const TimedCase& c : all_cases()) {
     EXPECT_TRUE(names.insert(c.name()).second) << c.name();
     EXPECT_GT(c.must_forward, 0) << c.name();
     EXPECT_GT(c.must_backward, 0) << c.name();
@@ -18,13 +18,14 @@ TEST(Cases, HaveUniqueNamesAndTargets) {
 }
 
 TEST(Cases, FlopsCountTwoProductsForwardAndSevenWithBackward) {
-  const Case dense{.B = 2, .H = 3, .N = 10, .D = 4};
+  const TimedCase dense{self_attention(2, 3, 10, 4)};
   EXPECT_DOUBLE_EQ(dense.flops(Pass::kForward), 2 * 2.0 * 2 * 3 * 10 * 10 * 4);
   EXPECT_DOUBLE_EQ(dense.flops(Pass::kForwardBackward), 7 * 2.0 * 2 * 3 * 10 * 10 * 4);
 }
 
 TEST(Cases, CausalFlopsCountTheVisibleScores) {
-  const Case causal{.B = 1, .H = 1, .N = 10, .D = 1, .is_causal = true};
+  TimedCase causal{self_attention(1, 1, 10, 1)};
+  causal.shape.is_causal = true;
   EXPECT_DOUBLE_EQ(causal.flops(Pass::kForward), 2 * 2.0 * (10 * 11 / 2));
 }
 

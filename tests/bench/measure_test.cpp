@@ -84,7 +84,7 @@ TEST(Measure, EndsAtMaxRepeats) {
 }
 
 TEST(Compare, GivesTheTargetOnlyToTheRival) {
-  const Case c{.B = 1, .H = 2, .N = 9, .D = 8, .must_forward = 1.5};
+  const TimedCase c{self_attention(1, 2, 9, 8), 1.5};
   const auto rows =
       compare(c, Pass::kForward, {"unfused", "sdpa"}, 1, {.repeats = 1, .min_time = 0});
   ASSERT_EQ(rows.size(), 2);
@@ -97,7 +97,7 @@ TEST(Compare, GivesTheTargetOnlyToTheRival) {
 }
 
 TEST(Compare, RefusesUnknownPeers) {
-  const Problem problem({.B = 1, .H = 1, .N = 2, .D = 2});
+  const Problem problem(self_attention(1, 1, 2, 2));
   try {
     make_peer("sdpo", problem, 1);
     FAIL() << "accepted";

@@ -4,9 +4,8 @@
 // "no metric" is said or written as ones.
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <ostream>
 #include <string>
+#include <vector>
 
 #include "tests/kernels/problem.h"
 #include "tests/kernels/sanitized.h"
@@ -18,43 +17,32 @@ namespace {
 
 constexpr int kThreadCounts[] = {1, 2, 3, 8};
 
-struct Shape {
-  const char* name;
-  AttentionSizes sizes;
-  bool is_causal;
-  MetricKind metric;
-  double dropout_p;
-};
-
-std::ostream& operator<<(std::ostream& stream, const Shape& shape) { return stream << shape.name; }
-
 // Chosen so that work is cut along batch, heads, groups, queries and keys in turn.
-constexpr Shape kShapes[] = {
-    {"many_heads", {2, 6, 6, 33, 33, 16, 16}, false, MetricKind::row, 0.0},
-    {"grouped", {1, 6, 2, 40, 40, 8, 8}, true, MetricKind::row, 0.1},
-    {"one_long_head", {1, 1, 1, 300, 300, 16, 16}, false, MetricKind::row, 0.0},
-    {"one_long_causal_head", {1, 1, 1, 257, 257, 17, 9}, true, MetricKind::per_query, 0.0},
-    {"few_queries", {1, 2, 1, 3, 500, 32, 32}, true, MetricKind::none, 0.0},
-    {"few_keys", {1, 2, 2, 500, 3, 32, 32}, false, MetricKind::row, 0.5},
-};
-
-AttentionCase make_case(const Shape& shape) {
-  AttentionCase options;
-  options.seed = 99;
-  options.sizes = shape.sizes;
-  options.is_causal = shape.is_causal;
-  options.metric = shape.metric;
-  options.dropout_p = shape.dropout_p;
-  options.scale = 1.0 / std::sqrt(static_cast<double>(shape.sizes.D));
-  options.plain_memory = true;
-  return options;
+std::vector<AttentionCase> cases() {
+  std::vector<AttentionCase> all = {
+      {.name = "many_heads", .sizes = {2, 6, 6, 33, 33, 16, 16}, .metric = "BH1D"},
+      {.name = "grouped",
+       .sizes = {1, 6, 2, 40, 40, 8, 8},
+       .metric = "BH1D",
+       .is_causal = true,
+       .dropout_p = 0.1},
+      {.name = "one_long_head", .sizes = {1, 1, 1, 300, 300, 16, 16}, .metric = "BH1D"},
+      {.name = "one_long_causal_head",
+       .sizes = {1, 1, 1, 257, 257, 17, 9},
+       .metric = "BHND",
+       .is_causal = true},
+      {.name = "few_queries", .sizes = {1, 2, 1, 3, 500, 32, 32}, .is_causal = true},
+      {.name = "few_keys", .sizes = {1, 2, 2, 500, 3, 32, 32}, .metric = "BH1D", .dropout_p = 0.5},
+  };
+  for (AttentionCase& each : all) each.plain_memory = true;
+  return all;
 }
 
-class AttentionDeterminism : public ::testing::TestWithParam<Shape> {};
+class AttentionDeterminism : public ::testing::TestWithParam<AttentionCase> {};
 
 TEST_P(AttentionDeterminism, K6_SameBitsForAnyThreadsAndSchedule) {
   constexpr int kRepeats = kSanitized ? 5 : 100;
-  const Problem<float> problem(make_case(GetParam()));
+  const Problem<float> problem(GetParam());
   for (const std::string& target : targets_under_test()) {
     const ForcedTarget forced(target);
     const Result<float> expected = run_kernel(problem);
@@ -75,11 +63,11 @@ TEST_P(AttentionDeterminism, K6_SameBitsForAnyThreadsAndSchedule) {
 }
 
 TEST_P(AttentionDeterminism, MetricOfOnesIsNoMetric) {
-  AttentionCase options = make_case(GetParam());
-  options.metric = MetricKind::none;
+  AttentionCase options = GetParam();
+  options.metric = "";
   const Problem<float> without(options);
-  for (const MetricKind kind : {MetricKind::row, MetricKind::per_query}) {
-    options.metric = kind;
+  for (const char* axes : {"BH1D", "BHND"}) {
+    options.metric = axes;
     Problem<float> with(options);
     with.metric.for_each(
         [&](int64_t b, int64_t h, int64_t n, int64_t d) { with.metric.at(b, h, n, d) = 1.0f; });
@@ -94,8 +82,8 @@ TEST_P(AttentionDeterminism, MetricOfOnesIsNoMetric) {
 
 INSTANTIATE_TEST_SUITE_P(Shape,
                          AttentionDeterminism,
-                         ::testing::ValuesIn(kShapes),
-                         [](const auto& shape) { return std::string(shape.param.name); });
+                         ::testing::ValuesIn(cases()),
+                         [](const auto& shape) { return shape.param.name; });
 
 }  // namespace
 }  // namespace elliptical::kernels::test

@@ -23,7 +23,7 @@ AttentionCase base_case(const AttentionSizes& sizes) {
   options.seed = 11;
   options.sizes = sizes;
   options.scale = 0.5;
-  options.metric = MetricKind::row;
+  options.metric = "BH1D";
   options.plain_memory = true;
   return options;
 }
@@ -42,7 +42,7 @@ TEST(AttentionEdges, K2_ZeroSizes) {
        {&AttentionSizes::B, &AttentionSizes::H, &AttentionSizes::N, &AttentionSizes::M}) {
     AttentionSizes sizes = base;
     sizes.*size = 0;
-    for (const MetricKind metric : {MetricKind::none, MetricKind::row, MetricKind::per_query}) {
+    for (const char* metric : {"", "BH1D", "BHND"}) {
       AttentionCase options = base_case(sizes);
       options.metric = metric;
       for (const std::string& target : targets_under_test()) {
@@ -55,20 +55,20 @@ TEST(AttentionEdges, K2_ZeroSizes) {
 
 TEST(AttentionEdges, K1_FullyMaskedProblems) {
   const AttentionSizes sizes = {2, 4, 2, 33, 33, 8, 5};
-  for (const MetricKind metric : {MetricKind::none, MetricKind::row, MetricKind::per_query}) {
+  for (const char* metric : {"", "BH1D", "BHND"}) {
     AttentionCase options = base_case(sizes);
     options.metric = metric;
 
     AttentionCase by_length = options;
     by_length.key_lengths = {0, 0};
     AttentionCase by_keep = options;
-    by_keep.mask_keep = {true, {}};
+    by_keep.mask_keep = "BHNM";
     Problem<float> keep_problem(by_keep);
     keep_problem.mask_keep.for_each([&](int64_t b, int64_t h, int64_t n, int64_t j) {
       keep_problem.mask_keep.at(b, h, n, j) = false;
     });
     AttentionCase by_add = options;
-    by_add.mask_add = {true, {}};
+    by_add.mask_add = "BHNM";
     Problem<float> add_problem(by_add);
     add_problem.mask_add.for_each([&](int64_t b, int64_t h, int64_t n, int64_t j) {
       add_problem.mask_add.at(b, h, n, j) = kMinusInf;
@@ -86,7 +86,7 @@ TEST(AttentionEdges, K1_CausalRowsBeforeTheFirstKey) {
   // N > M: the first N - M queries see nothing.
   AttentionCase options = base_case({1, 2, 1, 40, 7, 8, 8});
   options.is_causal = true;
-  options.metric = MetricKind::per_query;
+  options.metric = "BHND";
   const int64_t blind = options.sizes.N - options.sizes.M;
   for (const std::string& target : targets_under_test()) {
     const ForcedTarget forced(target);
@@ -196,7 +196,7 @@ class SparseFloats {
 TEST(AttentionEdges, K5_OffsetsBeyond32Bits) {
   // One stride at a time (b, h, n, and the key stride of the mask) exceeds 2^31 elements.
   AttentionCase options = base_case({2, 2, 2, 2, 2, 8, 8});
-  options.mask_add = {true, {}};
+  options.mask_add = "BHNM";
   const Problem<float> near(options);
   const int64_t far = (int64_t{1} << 31) + 4096;
   SparseFloats space(static_cast<size_t>(far + (1 << 20)));

@@ -18,6 +18,7 @@ AttentionCase plain_case(const AttentionSizes& sizes) {
   AttentionCase options;
   options.seed = 5;
   options.sizes = sizes;
+  options.scale = 1.0;
   options.plain_memory = true;
   return options;
 }
@@ -49,9 +50,9 @@ TEST(AttentionExtremes, N2_LogitsOfTenThousand) {
   for (const AttentionSizes& sizes :
        {AttentionSizes{1, 2, 1, 17, 33, 8, 8}, AttentionSizes{1, 1, 1, 130, 200, 64, 16}}) {
     AttentionCase options = plain_case(sizes);
-    options.metric = MetricKind::row;
+    options.metric = "BH1D";
     options.spread = 100.0;
-    options.scale = 1.0 / std::sqrt(static_cast<double>(sizes.D));  // logits of about +-1e4
+    options.scale.reset();  // logits of about +-1e4
     check_changed(options, [](auto&) {}, "both signs");
 
     const auto same_sign = [](double sign) {
@@ -155,7 +156,7 @@ TEST(AttentionExtremes, N2_DenormalInputs) {
 TEST(AttentionExtremes, N2_TinyProbabilitiesUnderflowToZero) {
   // Additive bias of -1e30 (finite, as frameworks write masks) leaves no trace and no NaN.
   AttentionCase options = plain_case({1, 2, 1, 33, 65, 8, 8});
-  options.mask_add = {true, {}};
+  options.mask_add = "BHNM";
   Problem<float> biased(options);
   biased.mask_add.for_each([&](int64_t b, int64_t h, int64_t n, int64_t j) {
     biased.mask_add.at(b, h, n, j) = (n + j) % 3 ? 0.0f : -1e30f;
@@ -173,7 +174,7 @@ TEST(AttentionExtremes, N2_TinyProbabilitiesUnderflowToZero) {
 TEST(AttentionExtremes, N2_RowOfFiniteLowestBiasIsUniform) {
   // All keys biased by the same huge negative number: softmax ignores a common shift.
   AttentionCase options = plain_case({1, 1, 1, 9, 31, 8, 8});
-  options.mask_add = {true, {}};
+  options.mask_add = "BHNM";
   options.scale = 0.0;
   Problem<float> problem(options);
   problem.mask_add.for_each([&](int64_t b, int64_t h, int64_t n, int64_t j) {

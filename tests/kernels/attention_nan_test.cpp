@@ -40,10 +40,10 @@ AttentionCase hiding_case(const Hiding& hiding, uint64_t seed) {
                                                             : CaseSize::small);
   Random random(seed + 1000);
   options.plain_memory = true;
-  options.metric_expanded = {};
+  if (!options.metric.empty()) options.metric = options.has_metric_row() ? "BH1D" : "BHND";
   options.is_causal = hiding.by_causal_order;
-  options.mask_keep = {hiding.by_boolean, {}};
-  options.mask_add = {hiding.by_minus_infinity, {}};
+  options.mask_keep = hiding.by_boolean ? "BHNM" : "";
+  options.mask_add = hiding.by_minus_infinity ? "BHNM" : "";
   options.key_lengths.clear();
   for (int64_t b = 0; b < options.sizes.B && hiding.by_length; ++b)
     options.key_lengths.push_back(random.below(options.sizes.M + 1));
@@ -87,7 +87,7 @@ void fill_hidden(Problem<float>& problem, const std::function<float()>& junk) {
         for (int64_t i = 0; i < D; ++i) problem.q.at(b, h, n, i) = junk();
         for (int64_t i = 0; i < Dv; ++i) problem.d_o.at(b, h, n, i) = junk();
         if (!problem.d_lse.empty()) problem.d_lse[(b * H + h) * N + n] = junk();
-        for (int64_t i = 0; i < D && problem.options.metric == MetricKind::per_query; ++i)
+        for (int64_t i = 0; i < D && problem.options.metric == "BHND"; ++i)
           problem.metric.at(b, h, n, i) = junk();
       }
     }
@@ -176,7 +176,7 @@ class AttentionNan : public ::testing::TestWithParam<Hiding> {
     for (int64_t& length : options.key_lengths) length = options.sizes.M / 2 + 2;
     options.dropout_p = 0.0;
     options.spread = 1.0;
-    if (options.metric == MetricKind::row) options.metric = MetricKind::per_query;
+    if (options.has_metric_row()) options.metric = "BHND";
     return options;
   }
 };

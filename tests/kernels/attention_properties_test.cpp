@@ -23,9 +23,8 @@ AttentionCase any_case() {
   options.seed = *rc::gen::arbitrary<uint32_t>();
   options.sizes = {size(3), 0, size(3), size(40), size(40), size(20), size(20)};
   options.sizes.H = options.sizes.Hk * size(3);
-  options.metric = *rc::gen::element(MetricKind::none, MetricKind::row, MetricKind::per_query);
+  options.metric = *rc::gen::element<bench::Axes>("", "BH1D", "BHND");
   options.is_causal = *rc::gen::arbitrary<bool>();
-  options.scale = 1.0 / std::sqrt(static_cast<double>(options.sizes.D));
   options.plain_memory = true;
   return options;
 }
@@ -53,7 +52,7 @@ std::string difference(const Result<float>& actual,
 RC_GTEST_PROP(AttentionProperties, CausalOutputsIgnoreTheFuture, ()) {
   AttentionCase options = any_case();
   options.is_causal = true;
-  if (options.metric == MetricKind::row) options.metric = MetricKind::per_query;
+  if (options.has_metric_row()) options.metric = "BHND";
   const auto& [B, H, Hk, N, M, D, Dv] = options.sizes;
   const int64_t now = *rc::gen::inRange<int64_t>(0, N);
   const Problem<float> before(options);
@@ -68,7 +67,7 @@ RC_GTEST_PROP(AttentionProperties, CausalOutputsIgnoreTheFuture, ()) {
   change_from(after.d_o, now + 1);
   change_from(after.k, now + 1 + M - N);
   change_from(after.v, now + 1 + M - N);
-  if (options.metric != MetricKind::none) change_from(after.metric, now + 1);
+  if (!options.metric.empty()) change_from(after.metric, now + 1);
 
   on_every_target([&] {
     const Result<float> past = run_kernel(before), changed = run_kernel(after);
@@ -106,7 +105,7 @@ RC_GTEST_PROP(AttentionProperties, PaddingChangesNothing, ()) {
   copy(padded.k, shorter.k);
   copy(padded.v, shorter.v);
   copy(padded.d_o, shorter.d_o);
-  if (options.metric != MetricKind::none) copy(padded.metric, shorter.metric);
+  if (!options.metric.empty()) copy(padded.metric, shorter.metric);
   for (int64_t h = 0; h < sizes.H; ++h)
     for (int64_t n = 0; n < length; ++n)
       shorter.d_lse[h * length + n] = padded.d_lse[h * sizes.N + n];
@@ -118,7 +117,7 @@ RC_GTEST_PROP(AttentionProperties, PaddingChangesNothing, ()) {
     copy(full.dq, cut.dq);
     copy(full.dk, cut.dk);
     copy(full.dv, cut.dv);
-    if (options.metric != MetricKind::none) copy(full.d_metric, cut.d_metric);
+    if (!options.metric.empty()) copy(full.d_metric, cut.d_metric);
     for (int64_t h = 0; h < padded_options.sizes.H; ++h)
       for (int64_t n = 0; n < length; ++n)
         cut.lse[h * length + n] = full.lse[h * padded_options.sizes.N + n];
@@ -160,10 +159,10 @@ RC_GTEST_PROP(AttentionProperties, OrderOfKeysDoesNotMatter, ()) {
 
 RC_GTEST_PROP(AttentionProperties, MetricScalesTheQuery, ()) {
   AttentionCase options = any_case();
-  if (options.metric == MetricKind::none) options.metric = MetricKind::row;
+  if (options.metric.empty()) options.metric = "BH1D";
   const Problem<float> problem(options);
   AttentionCase plain_options = options;
-  plain_options.metric = MetricKind::none;
+  plain_options.metric = "";
   Problem<float> plain(plain_options);
   plain.q.for_each([&](int64_t b, int64_t h, int64_t n, int64_t d) {
     plain.q.at(b, h, n, d) = problem.q.at(b, h, n, d) * problem.metric.at(b, h, n, d);

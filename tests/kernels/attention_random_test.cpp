@@ -14,6 +14,7 @@
 #include "tests/kernels/problem.h"
 #include "tests/kernels/sanitized.h"
 #include "tests/kernels/targets.h"
+#include "tests/support/attention_cases.h"
 
 namespace elliptical::kernels::test {
 namespace {
@@ -80,6 +81,10 @@ class AttentionRandom : public ::testing::TestWithParam<int> {
 TEST_P(AttentionRandom, K2_K3_K8_SmallCases) { check_shard(CaseSize::small, kSmallCases); }
 TEST_P(AttentionRandom, K8_BlockSizedCases) { check_shard(CaseSize::block, kBlockCases); }
 TEST_P(AttentionRandom, K8_FewQueries) { check_shard(CaseSize::few, kFewCases); }
+
+TEST(AttentionCases, K2_K3_K8_CasesOfTheOps) {
+  for (const AttentionCase& options : support::attention_cases()) check(options);
+}
 
 INSTANTIATE_TEST_SUITE_P(Shard, AttentionRandom, ::testing::Range(0, kShards));
 

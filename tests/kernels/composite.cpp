@@ -79,7 +79,7 @@ Head<T>::Head(const Problem<T>& problem, int64_t b, int64_t h)
       bias(q.rows, k.rows),
       z(q.rows, k.rows),
       d_lse(static_cast<size_t>(q.rows)),
-      scale(static_cast<T>(problem.options.scale)) {
+      scale(static_cast<T>(problem.options.logit_scale())) {
   const AttentionInputs<T> in = problem.inputs();
   const Dropout dropout(in.dropout_p, in.dropout_seed);
   const T minus_inf = -std::numeric_limits<T>::infinity();
@@ -154,7 +154,7 @@ void add_head(const Problem<T>& problem, int64_t b, int64_t h, Result<T>& result
   }
   for (int64_t i = 0; i < D && result.d_metric; ++i) {
     const auto term = [&](int64_t n) { return d_qm(n, i) * head.q(n, i); };
-    if (problem.metric_rows() == 1 && problem.options.metric == MetricKind::row) {
+    if (problem.metric_rows() == 1 && problem.options.has_metric_row()) {
       result.d_metric.at(b, h, 0, i) = pairwise_sum<T>(0, N, term);
     } else {
       for (int64_t n = 0; n < N; ++n) result.d_metric.at(b, h, n, i) = term(n);
@@ -223,7 +223,7 @@ void raise_scales(const Problem<double>& problem,
       raise("d_metric", d_qm * std::abs(head.q(n, i)));
       column = std::hypot(column, d_qm * head.q(n, i));
     }
-    if (problem.options.metric == MetricKind::row) raise("d_metric", column);
+    if (problem.options.has_metric_row()) raise("d_metric", column);
   }
   for (int64_t j = 0; j < M; ++j) {
     for (int64_t i = 0; i < D; ++i) {

@@ -76,20 +76,21 @@ Problem<T>::Problem(const AttentionCase& options_in) : options(options_in) {
   v = input_array<T>(options, kV, {B, Hk, M, Dv}, sometimes_expanded(options, kV), normal);
   d_o = input_array<T>(options, kGradO, {B, H, N, Dv}, sometimes_expanded(options, kGradO), normal);
 
-  if (options.metric != MetricKind::none) {
-    const auto& [over_b, over_h] = options.metric_expanded;
-    metric = input_array<T>(
-        options, kMetric, {B, H, N, D}, {over_b, over_h, options.metric == MetricKind::row, false},
-        [](Random& random) { return random.chance(0.05) ? 0.0 : random.uniform(); });
+  if (!options.metric.empty()) {
+    metric =
+        input_array<T>(options, kMetric, {B, H, N, D}, bench::broadcast_axes(options.metric),
+                       [](Random& random) { return random.chance(0.05) ? 0.0 : random.uniform(); });
   }
-  if (options.mask_add.present) {
+  if (!options.mask_add.empty()) {
     mask_add = input_array<T>(
-        options, kMaskAdd, {B, H, N, M}, options.mask_add.expanded, [](Random& random) {
+        options, kMaskAdd, {B, H, N, M}, bench::broadcast_axes(options.mask_add),
+        [](Random& random) {
           return random.chance(0.15) ? -std::numeric_limits<double>::infinity() : random.normal();
         });
   }
-  if (options.mask_keep.present) {
-    mask_keep = input_array<bool>(options, kMaskKeep, {B, H, N, M}, options.mask_keep.expanded,
+  if (!options.mask_keep.empty()) {
+    mask_keep = input_array<bool>(options, kMaskKeep, {B, H, N, M},
+                                  bench::broadcast_axes(options.mask_keep),
                                   [](Random& random) { return random.chance(0.75); });
   }
   if (options.has_d_lse) {
@@ -111,7 +112,7 @@ AttentionInputs<T> Problem<T>::inputs() const {
   in.mask_keep = mask_keep.view();
   in.key_lengths = options.key_lengths.empty() ? nullptr : options.key_lengths.data();
   in.is_causal = options.is_causal;
-  in.scale = options.scale;
+  in.scale = options.logit_scale();
   in.dropout_p = options.dropout_p;
   in.dropout_seed = options.seed;
   return in;
@@ -129,10 +130,10 @@ Result<T>::Result(const AttentionCase& options) {
   dq = output_array<T>(options, kOutQ, {B, H, N, D});
   dk = output_array<T>(options, kOutK, {B, Hk, M, D});
   dv = output_array<T>(options, kOutV, {B, Hk, M, Dv});
-  if (options.metric == MetricKind::per_query) {
-    d_metric = output_array<T>(options, kOutM, {B, H, N, D});
-  } else if (options.metric == MetricKind::row) {
+  if (options.has_metric_row()) {
     d_metric = StridedArray<T>({B, H, 1, D}, Layout{.expanded = {false, false, true, false}});
+  } else if (!options.metric.empty()) {
+    d_metric = output_array<T>(options, kOutM, {B, H, N, D});
   }
   const T poison = std::numeric_limits<T>::quiet_NaN();
   for (std::vector<T>* rows : {&lse, &row_max, &row_sum})

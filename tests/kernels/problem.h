@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "elliptical/kernels/attention.h"
-#include "tests/kernels/attention_case.h"
+#include "tests/kernels/random_case.h"
 
 namespace elliptical::kernels::test {
 

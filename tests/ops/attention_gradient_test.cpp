@@ -7,6 +7,7 @@
 
 #include "elliptical/ops/attention.h"
 #include "tests/support/attention_cases.h"
+#include "tests/support/attention_data.h"
 #include "tests/support/gradcheck.h"
 
 namespace elliptical {
@@ -31,7 +32,7 @@ TEST_P(AttentionGradient, K7MatchesFiniteDifferences) {
 
 std::vector<AttentionCase> small_cases() {
   std::vector<AttentionCase> cases = support::attention_cases();
-  std::erase_if(cases, [](const AttentionCase& c) { return c.N * c.D > 100; });
+  std::erase_if(cases, [](const AttentionCase& c) { return c.sizes.N * c.sizes.D > 100; });
   return cases;
 }
 
@@ -41,7 +42,7 @@ INSTANTIATE_TEST_SUITE_P(Cases,
                          [](const auto& test) { return test.param.name; });
 
 TEST(AttentionGradient, OfAnAdditiveMask) {
-  const AttentionData data = support::make_data({.name = "", .is_causal = true}, torch::kDouble);
+  const AttentionData data = support::make_data({.is_causal = true}, torch::kDouble);
   const auto function = [&](const std::vector<at::Tensor>& x) -> std::vector<at::Tensor> {
     return {ops::attention(data.q, data.k, data.v, {}, {.is_causal = true, .attn_mask = x[0]})};
   };
@@ -49,8 +50,8 @@ TEST(AttentionGradient, OfAnAdditiveMask) {
 }
 
 TEST(AttentionGradient, OfTheGradientThroughTheCompositePath) {
-  const AttentionData data = support::make_data(
-      {.name = "", .N = 2, .M = 3, .D = 2, .Dv = 2, .metric = {1, 1, 1, 2}}, torch::kDouble);
+  const AttentionData data =
+      support::make_data({.sizes = {2, 2, 2, 2, 3, 2, 2}, .metric = "111D"}, torch::kDouble);
   const auto gradient = [](const std::vector<at::Tensor>& x) {
     const torch::AutoGradMode enabled(true);
     std::vector<at::Tensor> leaves;
@@ -63,7 +64,7 @@ TEST(AttentionGradient, OfTheGradientThroughTheCompositePath) {
 }
 
 TEST(AttentionGradient, OfTheGradientIsRefusedByTheFusedPath) {
-  const AttentionData data = support::make_data({.name = ""});
+  const AttentionData data = support::make_data({});
   const at::Tensor q = data.q.requires_grad_();
   const at::Tensor out = ops::attention(q, data.k, data.v);
   const at::Tensor dq = torch::autograd::grad({out.sum()}, {q}, {}, true, /*create_graph=*/true)[0];

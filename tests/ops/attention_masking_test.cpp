@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "elliptical/ops/attention.h"
-#include "tests/support/attention_cases.h"
+#include "tests/support/attention_data.h"
 
 namespace elliptical {
 namespace {
@@ -38,7 +38,7 @@ void expect_same(const AttentionRun& a, const AttentionRun& b) {
 }
 
 TEST_P(Masking, K1NanInAKeyThatNoQuerySeesChangesNothing) {
-  AttentionData data = support::make_data({.name = "", .N = 4, .M = 6, .metric = {2, 2, 1, 3}});
+  AttentionData data = support::make_data({.sizes = {2, 2, 2, 4, 6, 3, 4}, .metric = "BH1D"});
   const at::Tensor mask = torch::ones({2, 1, 1, 6}, torch::kBool);
   mask.select(3, 2).fill_(false);
   data.options.attn_mask = mask;
@@ -49,8 +49,7 @@ TEST_P(Masking, K1NanInAKeyThatNoQuerySeesChangesNothing) {
 }
 
 TEST_P(Masking, K1NanInPaddingChangesNothing) {
-  AttentionData data =
-      support::make_data({.name = "", .metric = {2, 2, 5, 3}, .key_lengths = {3, 4}});
+  AttentionData data = support::make_data({.metric = "BHND", .key_lengths = {3, 4}});
   const AttentionRun clean = support::run(GetParam(), data);
   for (const at::Tensor& t : {data.q, data.k, data.v, *data.metric}) {
     t.select(0, 0).narrow(1, 3, 2).fill_(kNan);
@@ -61,7 +60,7 @@ TEST_P(Masking, K1NanInPaddingChangesNothing) {
 
 TEST_P(Masking, NanInTheFutureLeavesThePastAlone) {
   constexpr int64_t kWhen = 3;
-  AttentionData data = support::make_data({.name = "", .metric = {2, 2, 5, 3}, .is_causal = true});
+  AttentionData data = support::make_data({.metric = "BHND", .is_causal = true});
   const auto [clean_out, clean_lse] = GetParam()(data.q, data.k, data.v, data.metric, data.options);
   for (const at::Tensor& t : {data.q, data.k, data.v, *data.metric}) t.select(2, kWhen).fill_(kNan);
   const auto [out, lse] = GetParam()(data.q, data.k, data.v, data.metric, data.options);
@@ -71,7 +70,7 @@ TEST_P(Masking, NanInTheFutureLeavesThePastAlone) {
 }
 
 TEST_P(Masking, K1ARowThatSeesNothingIsZeroWithZeroGradient) {
-  AttentionData data = support::make_data({.name = "", .metric = {2, 2, 5, 3}});
+  AttentionData data = support::make_data({.metric = "BHND"});
   const at::Tensor keep = torch::ones({2, 2, 5, 5}, torch::kBool);
   keep.select(2, 1).fill_(false);
   data.options.attn_mask = keep;
@@ -86,8 +85,7 @@ TEST_P(Masking, K1ARowThatSeesNothingIsZeroWithZeroGradient) {
 }
 
 TEST_P(Masking, PaddingHasOutputsAndGradientsOfExactlyZero) {
-  const AttentionData data =
-      support::make_data({.name = "", .metric = {2, 2, 5, 3}, .key_lengths = {3, 0}});
+  const AttentionData data = support::make_data({.metric = "BHND", .key_lengths = {3, 0}});
   const AttentionRun result = support::run(GetParam(), data);
   const auto padding_sum = [](const at::Tensor& t) {
     return t.select(0, 0).narrow(1, 3, 2).abs().sum().item<float>() +
@@ -99,7 +97,7 @@ TEST_P(Masking, PaddingHasOutputsAndGradientsOfExactlyZero) {
 
 TEST_P(Masking, PaddingIsTheSameAsAShorterSequence) {
   const AttentionData data = support::make_data(
-      {.name = "", .B = 1, .metric = {1, 2, 5, 3}, .is_causal = true, .key_lengths = {3}});
+      {.sizes = {1, 2, 2, 5, 5, 3, 4}, .metric = "1HND", .key_lengths = {3}, .is_causal = true});
   AttentionData shorter = data;
   for (at::Tensor* t : {&shorter.q, &shorter.k, &shorter.v, &*shorter.metric})
     *t = t->narrow(2, 0, 3);
@@ -114,7 +112,7 @@ TEST_P(Masking, PaddingIsTheSameAsAShorterSequence) {
 
 TEST_P(Masking, TheFutureNeverMatters) {
   AttentionData data =
-      support::make_data({.name = "", .N = 4, .M = 7, .metric = {2, 2, 4, 3}, .is_causal = true});
+      support::make_data({.sizes = {2, 2, 2, 4, 7, 3, 4}, .metric = "BHND", .is_causal = true});
   const at::Tensor before =
       std::get<0>(GetParam()(data.q, data.k, data.v, data.metric, data.options));
   data.k.select(2, 5).normal_();  // query n sees keys up to n + 3
@@ -126,7 +124,7 @@ TEST_P(Masking, TheFutureNeverMatters) {
 }
 
 TEST_P(Masking, N2HugeLogitsStayFinite) {
-  AttentionData data = support::make_data({.name = "", .metric = {2, 2, 1, 3}});
+  AttentionData data = support::make_data({.metric = "BH1D"});
   data.options.scale = 1e4;
   const AttentionRun result = support::run(GetParam(), data);
   EXPECT_TRUE(result.out.isfinite().all().item<bool>());
@@ -135,8 +133,8 @@ TEST_P(Masking, N2HugeLogitsStayFinite) {
 
 TEST(AttentionIdentities, AMetricOfOnesIsPlainAttentionBitForBit) {
   for (const bool is_causal : {false, true}) {
-    AttentionData data = support::make_data(
-        {.name = "", .N = 37, .M = 37, .D = 16, .Dv = 16, .is_causal = is_causal});
+    AttentionData data =
+        support::make_data({.sizes = {2, 2, 2, 37, 37, 16, 16}, .is_causal = is_causal});
     const AttentionRun plain = support::run(ops::attention_with_lse, data);
     for (const auto& shape : {std::vector<int64_t>{1, 1, 1, 16}, {2, 2, 37, 16}}) {
       data.metric = torch::ones(shape);
@@ -148,7 +146,7 @@ TEST(AttentionIdentities, AMetricOfOnesIsPlainAttentionBitForBit) {
 }
 
 TEST(AttentionIdentities, GroupedHeadsAreRepeatedHeads) {
-  const AttentionData data = support::make_data({.name = "", .H = 4, .Hk = 2});
+  const AttentionData data = support::make_data({.sizes = {2, 4, 2, 5, 5, 3, 4}});
   const at::Tensor grouped = ops::attention(data.q, data.k, data.v);
   const at::Tensor repeated =
       ops::attention(data.q, data.k.repeat_interleave(2, 1), data.v.repeat_interleave(2, 1));
@@ -156,7 +154,7 @@ TEST(AttentionIdentities, GroupedHeadsAreRepeatedHeads) {
 }
 
 TEST(AttentionIdentities, RowsGivenAsAnExpandedMetricHaveAGradientEach) {
-  const AttentionData data = support::make_data({.name = "", .metric = {2, 2, 1, 3}});
+  const AttentionData data = support::make_data({.metric = "BH1D"});
   const at::Tensor expanded = data.metric->expand({2, 2, 5, 3}).detach().requires_grad_();
   const at::Tensor copied = expanded.detach().contiguous().requires_grad_();
   const at::Tensor a = torch::autograd::grad(
@@ -169,7 +167,7 @@ TEST(AttentionIdentities, RowsGivenAsAnExpandedMetricHaveAGradientEach) {
 class AttentionLayout : public ::testing::TestWithParam<std::vector<int64_t>> {};
 
 TEST_P(AttentionLayout, K3DoesNotChangeTheResult) {
-  AttentionData data = support::make_data({.name = "", .N = 7, .M = 7, .D = 9, .Dv = 9});
+  AttentionData data = support::make_data({.sizes = {2, 2, 2, 7, 7, 9, 9}});
   const AttentionRun contiguous = support::run(ops::attention_with_lse, data);
   // The same numbers in memory of another order, with a gap after each row.
   const auto relaid = [&](const at::Tensor& t) {

@@ -9,6 +9,7 @@
 
 #include "elliptical/ops/attention.h"
 #include "tests/support/attention_cases.h"
+#include "tests/support/attention_data.h"
 
 namespace elliptical {
 namespace {
@@ -55,7 +56,8 @@ TEST_P(AttentionSdpa, EqualsComposite) {
 std::vector<AttentionCase> sdpa_cases() {
   std::vector<AttentionCase> cases = support::attention_cases();
   std::erase_if(cases, [](const AttentionCase& c) {
-    return c.dropout_p > 0 || c.B * c.H * c.N * c.M * c.D * c.Dv == 0;
+    const auto& [B, H, Hk, N, M, D, Dv] = c.sizes;
+    return c.dropout_p > 0 || B * H * N * M * D * Dv == 0;
   });
   return cases;
 }
@@ -98,21 +100,21 @@ class ScopedEnvironment {
 };
 
 TEST(AttentionExplain, FloatOnCpuIsFused) {
-  EXPECT_EQ(explained(support::make_data({.name = ""})),
+  EXPECT_EQ(explained(support::make_data({})),
             "fused\n"
             "  not sdpa: the fused path comes first\n"
             "  not composite: the fused path comes first");
 }
 
 TEST(AttentionExplain, OtherDtypesAreComposite) {
-  EXPECT_EQ(explained(support::make_data({.name = ""}, torch::kDouble)),
+  EXPECT_EQ(explained(support::make_data({}, torch::kDouble)),
             "composite\n"
             "  not fused: q is Double, the kernel takes Float\n"
             "  not sdpa: q is on cpu, SDPA is used on other devices only");
 }
 
 TEST(AttentionExplain, AMaskThatRequiresGradIsComposite) {
-  AttentionData data = support::make_data({.name = ""});
+  AttentionData data = support::make_data({});
   data.options.attn_mask = torch::zeros({5, 5}).requires_grad_();
   EXPECT_EQ(explained(data),
             "composite\n"
@@ -123,7 +125,7 @@ TEST(AttentionExplain, AMaskThatRequiresGradIsComposite) {
 }
 
 AttentionData meta_data(double dropout_p) {
-  AttentionData data = support::make_data({.name = "", .dropout_p = dropout_p});
+  AttentionData data = support::make_data({.dropout_p = dropout_p});
   for (at::Tensor* t : {&data.q, &data.k, &data.v}) *t = t->to(torch::kMeta);
   return data;
 }
@@ -145,7 +147,7 @@ TEST(AttentionExplain, OtherDevicesUseSdpaUnlessItLacksSomething) {
 
 TEST(AttentionExplain, TheEnvironmentForcesComposite) {
   const ScopedEnvironment forced("ELLIPTICAL_ATTENTION", "composite");
-  EXPECT_EQ(explained(support::make_data({.name = ""})),
+  EXPECT_EQ(explained(support::make_data({})),
             "composite\n"
             "  not fused: ELLIPTICAL_ATTENTION=composite is set\n"
             "  not sdpa: ELLIPTICAL_ATTENTION=composite is set");
@@ -154,7 +156,7 @@ TEST(AttentionExplain, TheEnvironmentForcesComposite) {
 TEST(AttentionExplain, AnUnknownPathInTheEnvironmentIsRefused) {
   const ScopedEnvironment wrong("ELLIPTICAL_ATTENTION", "fast");
   try {
-    explained(support::make_data({.name = ""}));
+    explained(support::make_data({}));
     FAIL() << "accepted";
   } catch (const c10::ValueError& error) {
     EXPECT_STREQ(error.what_without_backtrace(),
@@ -163,7 +165,7 @@ TEST(AttentionExplain, AnUnknownPathInTheEnvironmentIsRefused) {
 }
 
 TEST(AttentionExplain, DrawsNoSeed) {
-  AttentionData data = support::make_data({.name = "", .dropout_p = 0.5});
+  AttentionData data = support::make_data({.dropout_p = 0.5});
   data.options = data.fresh_options();
   const at::Tensor before = data.options.generator->get_state();
   explained(data);

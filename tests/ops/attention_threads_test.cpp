@@ -6,7 +6,7 @@
 #include <torch/torch.h>
 
 #include "elliptical/ops/attention.h"
-#include "tests/support/attention_cases.h"
+#include "tests/support/attention_data.h"
 
 namespace elliptical {
 namespace {
@@ -24,17 +24,10 @@ class ThreadCount {
 TEST(AttentionThreads, K6DoNotChangeABit) {
   const ThreadCount restore;
   // A metric shared by all: its gradient is a sum over everything.
-  const support::AttentionData data = support::make_data({.name = "",
-                                                          .B = 3,
-                                                          .H = 4,
-                                                          .Hk = 2,
-                                                          .N = 131,
-                                                          .M = 131,
-                                                          .D = 24,
-                                                          .Dv = 20,
-                                                          .metric = {1, 1, 1, 24},
-                                                          .is_causal = true,
+  const support::AttentionData data = support::make_data({.sizes = {3, 4, 2, 131, 131, 24, 20},
+                                                          .metric = "111D",
                                                           .key_lengths = {131, 70, 1},
+                                                          .is_causal = true,
                                                           .dropout_p = 0.1});
   at::set_num_threads(1);
   const support::AttentionRun expected = support::run(ops::attention_with_lse, data);

@@ -8,6 +8,7 @@
 #include <torch/torch.h>
 
 #include "tests/support/attention_cases.h"
+#include "tests/support/attention_data.h"
 #include "tests/support/error_message.h"
 
 namespace elliptical {
@@ -68,9 +69,10 @@ TEST_P(QkvAttention, HasTheBitsOfAttentionOnTheHeadsApart) {
 std::vector<AttentionCase> packable_cases() {
   std::vector<AttentionCase> cases = support::attention_cases();
   std::erase_if(cases, [](const AttentionCase& c) {
-    return c.H != c.Hk || c.N != c.M || c.B * c.H * c.D * c.N == 0;
+    const kernels::AttentionSizes& is = c.sizes;
+    return is.H != is.Hk || is.N != is.M || is.B * is.H * is.D * is.N == 0;
   });
-  for (AttentionCase& each : cases) each.Dv = each.D;
+  for (AttentionCase& each : cases) each.sizes.Dv = each.sizes.D;
   return cases;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "tests/kernels/attention_case.h"
+#include "tests/kernels/random_case.h"
 
+#include <algorithm>
 #include <cmath>
-#include <sstream>
 #include <utility>
 
 namespace elliptical::kernels::test {
@@ -44,43 +44,21 @@ void draw_sizes(Random& random, CaseSize size, AttentionSizes& sizes) {
   }
 }
 
-MaskShape draw_mask(Random& random, double chance) {
-  MaskShape mask;
-  mask.present = random.chance(chance);
-  for (bool& expanded : mask.expanded) expanded = random.chance(0.5);
-  return mask;
+/// `letters`, each of which is 1 where `expanded` says so.
+bench::Axes axes(bench::Axes letters, const std::array<bool, 4>& expanded) {
+  for (size_t axis = 0; axis < expanded.size(); ++axis)
+    if (expanded[axis]) letters[axis] = '1';
+  return letters;
 }
 
-const char* yes_no(bool value) { return value ? "yes" : "no"; }
-
-std::string describe_mask(const MaskShape& mask) {
-  if (!mask.present) return "none";
-  std::string result;
-  for (int axis = 0; axis < 4; ++axis) result += mask.expanded[axis] ? '1' : "BHNM"[axis];
-  return result;
+bench::Axes draw_mask(Random& random, double chance) {
+  const bool present = random.chance(chance);
+  std::array<bool, 4> expanded;
+  for (bool& each : expanded) each = random.chance(0.5);
+  return present ? axes("BHNM", expanded) : "";
 }
 
 }  // namespace
-
-std::string AttentionCase::describe() const {
-  std::ostringstream text;
-  text << "case " << seed << ": B=" << sizes.B << " H=" << sizes.H << " Hk=" << sizes.Hk
-       << " N=" << sizes.N << " M=" << sizes.M << " D=" << sizes.D << " Dv=" << sizes.Dv
-       << " causal=" << yes_no(is_causal) << " scale=" << scale << " spread=" << spread
-       << " dropout=" << dropout_p << " d_lse=" << yes_no(has_d_lse) << " metric=";
-  if (metric == MetricKind::none) {
-    text << "none";
-  } else {
-    text << (metric_expanded[0] ? '1' : 'B') << (metric_expanded[1] ? '1' : 'H')
-         << (metric == MetricKind::row ? '1' : 'N') << 'D';
-  }
-  text << " mask_add=" << describe_mask(mask_add) << " mask_keep=" << describe_mask(mask_keep)
-       << " lengths=";
-  if (key_lengths.empty()) text << "none";
-  for (size_t b = 0; b < key_lengths.size(); ++b) text << (b ? "," : "") << key_lengths[b];
-  text << " memory=" << (plain_memory ? "contiguous" : "random");
-  return text.str();
-}
 
 AttentionCase random_case(uint64_t seed, CaseSize size) {
   Random random(seed);
@@ -89,9 +67,10 @@ AttentionCase random_case(uint64_t seed, CaseSize size) {
   draw_sizes(random, size, result.sizes);
   const double default_scale = 1.0 / std::sqrt(static_cast<double>(result.sizes.D));
 
-  constexpr MetricKind kinds[] = {MetricKind::none, MetricKind::row, MetricKind::per_query};
-  result.metric = random.pick(kinds);
-  result.metric_expanded = {random.chance(0.5), random.chance(0.5)};
+  constexpr const char* metrics[] = {"", "BH1D", "BHND"};
+  result.metric = random.pick(metrics);
+  const bool over_b = random.chance(0.5), over_h = random.chance(0.5);
+  if (!result.metric.empty()) result.metric = axes(result.metric, {over_b, over_h, false, false});
   result.mask_add = draw_mask(random, 0.25);
   result.mask_keep = draw_mask(random, 0.25);
   if (random.chance(0.3)) {
@@ -108,7 +87,7 @@ AttentionCase random_case(uint64_t seed, CaseSize size) {
   result.has_d_lse = random.chance(0.5);
   result.plain_memory = random.chance(0.3);
   if (size == CaseSize::few && random.chance(0.8)) {
-    result.mask_add = result.mask_keep = MaskShape{};
+    result.mask_add = result.mask_keep = "";
     result.is_causal = result.is_causal && result.sizes.N == 1;
   }
   return result;
