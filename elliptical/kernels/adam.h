@@ -6,7 +6,7 @@
 //   p = p (1 - learning_rate weight_decay) - step_size m / (sqrt(v) * second_factor + eps)
 //
 // where step_size and second_factor carry the bias corrections. Contiguous float32. Same bits for
-// any number of threads.
+// any number of threads. The slow, obvious version is adam_reference.h.
 #pragma once
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 // o = softmax(scale q^T M k) v without the N x M scores ("flash" attention with a running maximum),
 // queries in the vector lanes: S^T and O^T are computed, so that maxima, sums and rescaling are
 // plain vertical operations and K and V are read where they are. The metric costs one
-// multiplication per query element, while queries are packed.
+// multiplication per query element, while queries are gathered.
 #include "elliptical/kernels/simd_impl.h"  // before Highway
 
 #undef HWY_TARGET_INCLUDE
@@ -157,9 +157,9 @@ void AttendBlock(const Head& head,
 }
 
 /// qt = (q m)^T * unit, where possible without a copy of the rows in between.
-void PackPanel(const Head& head, const Panel& panel, Scratch& scratch) {
+void GatherPanel(const Head& head, const Panel& panel, Scratch& scratch) {
   const Inputs& in = head.in;
-  if (panel.is_few) return PackQueries(head, panel, scratch.few_q, scratch.ld_rows);
+  if (panel.is_few) return GatherQueries(head, panel, scratch.few_q, scratch.ld_rows);
   const int64_t D = in.sizes.D, width = panel.width();
   float* qt = scratch.qt + panel.lane * D;
   const bool whole_blocks = panel.queries == width && D % 4 == 0;
@@ -168,7 +168,7 @@ void PackPanel(const Head& head, const Panel& panel, Scratch& scratch) {
     const float* m = in.metric ? in.metric.row(head.b, head.h, panel.n) : nullptr;
     Transpose(q, in.q.stride_n, m, in.metric.stride_n, width, D, score_unit(in), qt, width);
   } else {
-    PackQueries(head, panel, scratch.rows, scratch.ld_rows);
+    GatherQueries(head, panel, scratch.rows, scratch.ld_rows);
     Transpose(scratch.rows, scratch.ld_rows, width, D, score_unit(in), qt, width);
   }
 }
@@ -238,7 +238,7 @@ void AttendQueries(const Head& head,
   const Panels panels(head, real);
   for (int64_t p = 0; p < panels.count; ++p) {
     const Panel panel = panels[p];
-    PackPanel(head, panel, scratch);
+    GatherPanel(head, panel, scratch);
     if (head.visible(panel.n + panel.queries - 1) == 0) {  // AttendBlock will not come here
       std::fill_n(scratch.ot + panel.lane * sizes.Dv, panel.width() * sizes.Dv, 0.0f);
       std::fill_n(scratch.few_o, panels.few * scratch.ld_rows, 0.0f);

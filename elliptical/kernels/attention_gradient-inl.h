@@ -99,14 +99,14 @@ void SetDelta(const float* ot, const float* dot, int64_t Dv, int64_t width, floa
 
 /// Copies a panel's queries and output gradients, scaled, in both layouts. Rows that saw no key
 /// become zero.
-void PackPanel(const Head& head, const Panel& panel, const Gradients& grad, Scratch& scratch) {
+void GatherPanel(const Head& head, const Panel& panel, const Gradients& grad, Scratch& scratch) {
   const Inputs& in = head.in;
   const AttentionSizes& sizes = in.sizes;
   const float scale = static_cast<float>(in.scale);
   float* q_rows = scratch.q_rows + panel.lane * scratch.ld_q;
   float* do_rows = scratch.do_rows + panel.lane * scratch.ld_v;
   float* delta = scratch.delta + panel.lane;
-  PackQueries(head, panel, q_rows, scratch.ld_q);
+  GatherQueries(head, panel, q_rows, scratch.ld_q);
   for (int64_t l = 0; l < panel.width(); ++l) {
     const int64_t n = panel.n + l, row = head.index() * sizes.N + n;
     float* do_row = do_rows + l * scratch.ld_v;
@@ -337,7 +337,7 @@ void BlockGradients(const Head& head,
   if (real.size() == 0) return;
 
   const Panels panels(head, real);
-  for (int64_t p = 0; p < panels.count; ++p) PackPanel(head, panels[p], grad, scratch);
+  for (int64_t p = 0; p < panels.count; ++p) GatherPanel(head, panels[p], grad, scratch);
   const int64_t all_see = head.visible(real.begin);
   for (int64_t j = 0; j < keys_end; j += kKeyBlock) {
     const int64_t rows = std::min(kKeyBlock, keys_end - j);

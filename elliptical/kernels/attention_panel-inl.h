@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // What forward and backward share: a *panel* is up to kMaxColumns vectors of neighbouring queries
-// of one head, kept transposed (queries in the lanes). This file packs panels, computes their
+// of one head, kept transposed (queries in the lanes). This file gathers panels, computes their
 // scores S^T against a block of keys (the same bits in both directions) and hides what causal
 // order, padding or a mask hides. Included once per SIMD target (Highway's -inl.h convention).
 
@@ -104,10 +104,10 @@ struct Panels {
 };
 
 /// rows[l, i] = q[n + l, i] m[n + l, i], zero behind the last query. `ld` >= D.
-inline void PackQueries(const Head& head,
-                        const Panel& panel,
-                        float* HWY_RESTRICT rows,
-                        int64_t ld) {
+inline void GatherQueries(const Head& head,
+                          const Panel& panel,
+                          float* HWY_RESTRICT rows,
+                          int64_t ld) {
   const Inputs& in = head.in;
   const int64_t D = in.sizes.D;
   for (int64_t l = 0; l < panel.width(); ++l) {
@@ -186,12 +186,12 @@ inline void HideFuture(const Head& head,
 }
 
 /// lines[l, j] = the masks of query n + l and key key_begin + j as one number to add: -inf hides.
-inline void PackMasks(const Head& head,
-                      const Panel& panel,
-                      int64_t key_begin,
-                      int64_t rows,
-                      float* HWY_RESTRICT lines,
-                      int64_t ld) {
+inline void GatherMasks(const Head& head,
+                        const Panel& panel,
+                        int64_t key_begin,
+                        int64_t rows,
+                        float* HWY_RESTRICT lines,
+                        int64_t ld) {
   const Inputs& in = head.in;
   const Tag tag;
   const hn::Rebind<uint8_t, Tag> byte_tag;
@@ -250,7 +250,7 @@ inline void ApplyMasks(const Head& head,
     }
   } else {
     const int64_t ld_lines = round_up(rows, 4);
-    PackMasks(head, panel, key_begin, rows, lines, ld_lines);
+    GatherMasks(head, panel, key_begin, rows, lines, ld_lines);
     Transpose(lines, ld_lines, width, ld_lines, 1.0f, tile, width);
   }
   const Tag tag;

@@ -11,7 +11,7 @@
 
 namespace elliptical::kernels {
 
-/// Queries of one block, whose packed copies and accumulators stay in the second-level cache.
+/// Queries of one block, whose gathered copies and accumulators stay in the second-level cache.
 inline constexpr int64_t kQueryBlock = 128;
 
 /// Query block `index` of `blocks`, in whole vectors of `lanes` queries.

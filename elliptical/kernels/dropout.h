@@ -3,12 +3,15 @@
 // What dropout keeps: attention probabilities as a pure function of (seed, b*H+h, n, j), elements
 // of a tensor as one of (seed, index), so that backward, reference and every instruction set see
 // the same mask, whatever the blocking or thread count. The generator is Philox4x32-10 (Salmon et
-// al., "Parallel random numbers: as easy as 1, 2, 3", 2011).
+// al., "Parallel random numbers: as easy as 1, 2, 3", 2011). `scaled_dropout` applies it to an array;
+// its slow, obvious version is dropout_reference.h.
 #pragma once
 
 #include <array>
 #include <cmath>
 #include <cstdint>
+
+#include "elliptical/kernels/parallel.h"
 
 namespace elliptical::kernels {
 
@@ -95,5 +98,14 @@ struct ElementDropout : DropoutRule {
     return words[static_cast<size_t>(i % kBlock / kLanesOfBlock)] >= threshold;
   }
 };
+
+/// y = factor * drop(x): dropout itself, its gradient, and the gradient of embed's rows. y may be
+/// x.
+void scaled_dropout(int64_t count,
+                    const float* x,
+                    double factor,
+                    const ElementDropout& dropout,
+                    float* y,
+                    const ParallelFor& parallel_for);
 
 }  // namespace elliptical::kernels

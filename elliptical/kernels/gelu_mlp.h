@@ -14,6 +14,7 @@
 #pragma once
 
 #include "elliptical/kernels/product.h"
+#include "elliptical/kernels/residual_norm.h"
 
 namespace elliptical::kernels {
 

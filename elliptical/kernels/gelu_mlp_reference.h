@@ -9,7 +9,8 @@
 #include <numbers>
 #include <vector>
 
-#include "elliptical/kernels/feedforward_reference.h"
+#include "elliptical/kernels/gelu_mlp.h"
+#include "elliptical/kernels/residual_norm_reference.h"
 
 namespace elliptical::kernels {
 

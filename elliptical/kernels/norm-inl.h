@@ -12,7 +12,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "elliptical/kernels/feedforward.h"
+#include "elliptical/kernels/residual_norm.h"
 #include "elliptical/kernels/vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -7,14 +7,14 @@
 //   column_sums       out[c]    = sum_r x[r, c]                       db
 //
 // Each element of a result is summed by one task in one order, wherever the blocks of rows around
-// it begin, so results have the same bits for any number of threads. The slow, obvious
-// version are the loops of tests/kernels/product_test.cpp.
+// it begin, so results have the same bits for any number of threads. The slow, obvious version is
+// product_reference.h.
 #pragma once
 
 #include <cstdint>
 
-#include "elliptical/kernels/feedforward.h"
 #include "elliptical/kernels/parallel.h"
+#include "elliptical/kernels/rows.h"
 
 namespace elliptical::kernels {
 

@@ -15,7 +15,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "elliptical/kernels/feedforward.h"
+#include "elliptical/kernels/parallel.h"
+#include "elliptical/kernels/rows.h"
 #include "elliptical/kernels/vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();

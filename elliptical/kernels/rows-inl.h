@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Elementwise work on rows of floats, and transposition: how blocks are packed and written back.
+// Elementwise work on rows of floats, and transposition: how blocks are gathered and written back.
 // Included once per SIMD target (Highway's -inl.h convention).
 
 #if defined(ELLIPTICAL_KERNELS_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)

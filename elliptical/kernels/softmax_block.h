@@ -8,6 +8,7 @@
 //
 // With factor = step * exp(max - logsumexp) the second is step * (softmax - one-hot), the gradient
 // of step * (-log p). Contiguous float32 (rows, words). Same bits for any number of threads.
+// The slow, obvious version is softmax_block_reference.h.
 #pragma once
 
 #include <cstdint>

@@ -2,7 +2,7 @@
 #include <ATen/Functions.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "elliptical/kernels/feedforward.h"
+#include "elliptical/kernels/dropout.h"
 #include "elliptical/ops/dropout_impl.h"
 #include "elliptical/ops/fused_layer_impl.h"
 #include "elliptical/ops/parallel_impl.h"

@@ -7,7 +7,7 @@
 #include <ATen/Functions.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "elliptical/kernels/feedforward.h"
+#include "elliptical/kernels/bias_relu_dropout.h"
 #include "elliptical/ops/chunks_impl.h"
 #include "elliptical/ops/dropout_impl.h"
 #include "elliptical/ops/feed_forward_impl.h"

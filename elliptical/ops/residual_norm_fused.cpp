@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Sum and norm as autograd functions over the kernels of elliptical/kernels/feedforward.h, one node
+// Sum and norm as autograd functions over the kernels of elliptical/kernels/residual_norm.h, one node
 // each. Arguments were checked by the public functions.
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "elliptical/kernels/feedforward.h"
+#include "elliptical/kernels/residual_norm.h"
 #include "elliptical/ops/dropout_impl.h"
 #include "elliptical/ops/fused_layer_impl.h"
 #include "elliptical/ops/parallel_impl.h"

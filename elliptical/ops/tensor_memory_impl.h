@@ -6,7 +6,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "elliptical/kernels/attention.h"
-#include "elliptical/kernels/feedforward.h"
+#include "elliptical/kernels/rows.h"
 
 namespace elliptical::ops {
 

@@ -10,6 +10,7 @@
 #include <limits>
 #include <numeric>
 
+#include "elliptical/kernels/adam_reference.h"
 #include "tests/kernels/floats.h"
 #include "tests/kernels/on_every_target.h"
 #include "tests/kernels/threads.h"
@@ -98,15 +99,10 @@ TEST(AdamKernel, FollowsItsFormula) {
       State after = before;
       after.step(f);
       for (size_t i = 0; i < sizes.size(); ++i) {
-        std::vector<Bounded> m, v, p;
-        for (int64_t k = 0; k < sizes[i]; ++k) {
-          const Bounded g = Bounded(f.gradient_scale) * before.gradient[i][k];
-          m.push_back(Bounded(f.beta1) * before.first[i][k] + Bounded(1.0 - f.beta1) * g);
-          v.push_back(Bounded(f.beta2) * before.second[i][k] + Bounded(1.0 - f.beta2) * (g * g));
-          const Bounded divisor = sqrt(v.back()) * f.second_factor + f.eps;
-          p.push_back(Bounded(before.parameter[i][k]) * f.keep -
-                      Bounded(f.step_size) * (m.back() / divisor));
-        }
+        auto m = before.first[i].as<Bounded>(), v = before.second[i].as<Bounded>(),
+             p = before.parameter[i].as<Bounded>();
+        adam_reference(sizes[i], f, before.gradient[i].as<Bounded>().data(), p.data(), m.data(),
+                       v.data());
         const std::string what = "case " + std::to_string(seed);
         expect_within(after.first[i], m, what + ": first");
         expect_within(after.second[i], v, what + ": second");
@@ -268,10 +264,14 @@ TEST(AdamKernel, SameBitsForAnyScheduleAndCut) {
   });
 }
 
+std::vector<FloatArray> read(const std::vector<Floats>& arrays) {
+  std::vector<FloatArray> result;
+  for (const Floats& array : arrays) result.push_back({array.size(), array.data()});
+  return result;
+}
+
 double squares(const std::vector<Floats>& arrays, const ParallelFor& parallel_for = serial_for) {
-  std::vector<FloatArray> read;
-  for (const Floats& array : arrays) read.push_back({array.size(), array.data()});
-  return sum_of_squares(read, parallel_for);
+  return sum_of_squares(read(arrays), parallel_for);
 }
 
 TEST(SumOfSquares, IsExactForWholeNumbers) {
@@ -280,15 +280,11 @@ TEST(SumOfSquares, IsExactForWholeNumbers) {
     for (uint64_t seed = 0; seed < kRandomCases / 10; ++seed) {
       Random random(seed);
       std::vector<Floats> arrays;
-      double expected = 0;
       for (int64_t left = random.below(4); left > 0; --left) {
         arrays.push_back(Floats(random.pick(kSizes)));
-        for (float& value : arrays.back()) {
-          value = static_cast<float>(random.below(4001) - 2000);
-          expected += double{value} * double{value};
-        }
+        for (float& value : arrays.back()) value = static_cast<float>(random.below(4001) - 2000);
       }
-      ASSERT_EQ(squares(arrays), expected) << "case " << seed;
+      ASSERT_EQ(squares(arrays), sum_of_squares_reference(read(arrays))) << "case " << seed;
     }
   });
 }

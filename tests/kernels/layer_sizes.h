@@ -3,7 +3,10 @@
 // Random sizes and dropout for the tests of layers on rows.
 #pragma once
 
-#include "elliptical/kernels/feedforward.h"
+#include <string>
+
+#include "elliptical/kernels/dropout.h"
+#include "elliptical/kernels/rows.h"
 #include "tests/kernels/random.h"
 #include "tests/kernels/sanitized.h"
 
@@ -20,6 +23,8 @@ inline constexpr int64_t kRowCounts[] = {0, 1, 1, 2, 3, 5, 15, 16, 17, 33};
 
 inline Rows random_rows(Random& random) { return {random.pick(kRowCounts), random.pick(kWidths)}; }
 
+inline constexpr Rows kRowsOfSeveralTasks = {1003, 67};
+
 /// Half of the time none; offsets far beyond 32 bits, too.
 inline ElementDropout random_dropout(Random& random) {
   if (random.chance(0.5)) return {};
@@ -27,6 +32,12 @@ inline ElementDropout random_dropout(Random& random) {
   const ElementDropout dropout(random.pick(chances), random.bits());
   constexpr int64_t offsets[] = {0, 0, 1, 63, 64, 1000, (int64_t{1} << 40) + 17};
   return dropout.from(random.pick(offsets));
+}
+
+inline std::string describe(uint64_t seed, Rows size, const ElementDropout& dropout) {
+  return "case " + std::to_string(seed) + ", rows " + std::to_string(size.rows) + ", C " +
+         std::to_string(size.C) + ", threshold " + std::to_string(dropout.threshold) + ", offset " +
+         std::to_string(dropout.offset);
 }
 
 }  // namespace elliptical::kernels::test

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Products against loops in double on every SIMD target, at sizes around tiles, panels and blocks;
+// Products against their references in double on every SIMD target, at sizes around tiles, panels and blocks;
 // schedules change no bit; nothing beside the operands is touched.
 #include "elliptical/kernels/product.h"
 
@@ -10,6 +10,7 @@
 #include <cmath>
 #include <limits>
 
+#include "elliptical/kernels/product_reference.h"
 #include "tests/kernels/floats.h"
 #include "tests/kernels/on_every_target.h"
 #include "tests/kernels/threads.h"
@@ -30,6 +31,11 @@ constexpr Shape kShapes[] = {{1, 1, 1},      {3, 5, 7},     {47, 4, 16}, {48, 8,
                              {49, 33, 31},   {95, 12, 33},  {96, 1, 65}, {97, 64, 48},
                              {131, 192, 17}, {12, 300, 96}, {0, 4, 4},   {5, 0, 3}};
 
+/// b (K, N), which lies in memory so or transposed.
+ConstMatrix matrix(const Shape& s, const Floats& b, bool is_transposed) {
+  return is_transposed ? ConstMatrix{b.data(), 1, s.K} : ConstMatrix{b.data(), s.N, 1};
+}
+
 Floats multiply(const Shape& s,
                 const Floats& a,
                 const Floats& b,
@@ -37,8 +43,7 @@ Floats multiply(const Shape& s,
                 const float* bias,
                 const ParallelFor& threads = serial_for) {
   Floats packed_b(packed_size(s.K, s.N)), out(s.rows * s.N);
-  const ConstMatrix plain{b.data(), s.N, 1}, turned{b.data(), 1, s.K};
-  pack(s.K, s.N, is_transposed ? turned : plain, packed_b.data(), threads);
+  pack(s.K, s.N, matrix(s, b, is_transposed), packed_b.data(), threads);
   EXPECT_TRUE(packed_b.guards_untouched());
   row_product({s.rows, s.K, s.N, a.data(), packed_b.data(), bias, out.data()}, threads);
   return out;
@@ -64,45 +69,38 @@ void expect_products(const Shape& s, uint64_t seed) {
                before = Floats::normal(s.K * s.N, random);
   for (const bool is_transposed : {false, true}) {
     for (const bool has_bias : {false, true}) {
-      std::vector<Bounded> exact;
-      for (int64_t r = 0; r < s.rows; ++r) {
-        for (int64_t n = 0; n < s.N; ++n) {
-          Bounded sum(has_bias ? bias[n] : 0.0);
-          for (int64_t k = 0; k < s.K; ++k) {
-            sum += Bounded(a[r * s.K + k]) * b[is_transposed ? n * s.K + k : k * s.N + n];
-          }
-          exact.push_back(sum);
-        }
-      }
+      std::vector<Bounded> exact(static_cast<size_t>(s.rows * s.N));
+      row_product_reference({.rows = s.rows,
+                             .K = s.K,
+                             .N = s.N,
+                             .a = a.data(),
+                             .bias = has_bias ? bias.data() : nullptr},
+                            matrix(s, b, is_transposed), exact.data());
       expect_within(multiply(s, a, b, is_transposed, has_bias ? bias.data() : nullptr), exact,
                     what + ", rows");
     }
   }
   for (const bool adds : {false, true}) {
-    std::vector<Bounded> exact;
-    for (int64_t i = 0; i < s.K; ++i) {
-      for (int64_t j = 0; j < s.N; ++j) {
-        Bounded sum(adds ? before[i * s.N + j] : 0.0);
-        for (int64_t t = 0; t < s.rows; ++t) sum += Bounded(a[t * s.K + i]) * above[t * s.N + j];
-        exact.push_back(sum);
-      }
-    }
+    std::vector<Bounded> exact(static_cast<size_t>(s.K * s.N));
+    Floats out = before;
+    gradient_product_reference({s.rows, s.K, s.N, a.data(), above.data(), out.data(), adds},
+                               exact.data());
     expect_within(outer(s, a, above, adds ? &before : nullptr), exact, what + ", gradient");
   }
-  std::vector<Bounded> exact(static_cast<size_t>(s.K), Bounded(0));
-  for (int64_t i = 0; i < s.rows * s.K; ++i) exact[i % s.K] += a[i];
+  std::vector<Bounded> exact(static_cast<size_t>(s.K));
+  column_sums_reference({s.rows, s.K}, a.data(), exact.data());
   Floats sums(s.K);
   column_sums({s.rows, s.K}, a.data(), sums.data(), serial_for);
   expect_within(sums, exact, what + ", column sums");
 }
 
-TEST(Product, MatchesLoopsInDouble) {
+TEST(Product, MatchesTheReference) {
   on_every_target([] {
     for (const Shape& s : kShapes) expect_products(s, 1);
   });
 }
 
-TEST(Product, MatchesLoopsInDoubleOnRandomShapes) {
+TEST(Product, MatchesTheReferenceOnRandomShapes) {
   constexpr int64_t rows[] = {0, 1, 2, 5, 11, 12, 13, 47, 48, 49, 128, 129},
                     widths[] = {0, 1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 64, 65};
   on_every_target([&] {
@@ -118,8 +116,8 @@ TEST(Product, ColumnSumsOfManyRows) {
   on_every_target([] {
     for (const Rows size : {Rows{700, 67}, Rows{5000, 9}}) {
       const Floats x = random_floats(size.rows * size.C, 7);
-      std::vector<Bounded> exact(static_cast<size_t>(size.C), Bounded(0));
-      for (int64_t i = 0; i < x.size(); ++i) exact[i % size.C] += x[i];
+      std::vector<Bounded> exact(static_cast<size_t>(size.C));
+      column_sums_reference(size, x.data(), exact.data());
       Floats sums(size.C);
       column_sums(size, x.data(), sums.data(), serial_for);
       expect_within(sums, exact, "column sums");

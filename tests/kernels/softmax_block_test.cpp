@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A softmax in blocks against exponentials and sums in double: each pass alone, and both together
+// A softmax in blocks against its reference: each pass alone, and both together
 // as the gradient of a cross-entropy over all words.
 #include "elliptical/kernels/softmax_block.h"
 
@@ -10,11 +10,22 @@
 #include <cmath>
 #include <limits>
 
+#include "elliptical/kernels/softmax_block_reference.h"
 #include "tests/kernels/floats.h"
 #include "tests/kernels/on_every_target.h"
-#include "tests/kernels/threads.h"
+#include "tests/kernels/same_bits.h"
 
-namespace elliptical::kernels::test {
+namespace elliptical::kernels {
+
+/// The largest logit minus itself is 0 without any rounding; else the difference rounds, and its
+/// product with log2(e) once more.
+template <>
+test::Bounded softmax_exponent(float a, float b) {
+  const double exact = double{a} - double{b};
+  return {exact, 0x1p-24 * std::abs(exact)};
+}
+
+namespace test {
 namespace {
 
 constexpr int kRandomCases = kSanitized ? 200 : 2000;
@@ -46,27 +57,11 @@ struct Block {
   }
 
   SoftmaxBlock kernel() { return {rows, words, values.data(), targets.data(), first_word}; }
-  bool has_target(int64_t r) const {
-    return first_word <= targets[r] && targets[r] < first_word + words;
-  }
   void exponentials(const ParallelFor& parallel_for = serial_for) {
     softmax_block_exp(kernel(), bias.data(), max.data(), sum.data(), target_logit.data(),
                       parallel_for);
   }
 };
-
-/// z + bias as the header says: one rounding.
-float logit(const Block& block, int64_t r, int64_t w) {
-  return block.values[r * block.words + w] + block.bias[w];
-}
-
-/// a - b, the exponent.
-Bounded difference(float a, float b) {
-  // The largest logit minus itself is 0 without any rounding; else the product with log2(e) rounds
-  // once more.
-  const double exact = double{a} - double{b};
-  return {exact, 0x1p-24 * std::abs(exact)};
-}
 
 TEST(SoftmaxBlock, ExponentialsAreThoseOfDouble) {
   on_every_target([] {
@@ -76,25 +71,16 @@ TEST(SoftmaxBlock, ExponentialsAreThoseOfDouble) {
       const Block before(rows, words, random);
       Block block = before;
       block.exponentials();
-      std::vector<Bounded> e, sums;
-      for (int64_t r = 0; r < rows; ++r) {
-        float max = -3.4e38f;
-        for (int64_t w = 0; w < words; ++w) max = std::max(max, logit(before, r, w));
-        EXPECT_EQ(block.max[r], max);
-        Bounded sum;
-        for (int64_t w = 0; w < words; ++w) {
-          e.push_back(exp(difference(logit(before, r, w), max)));
-          sum += e.back();
-        }
-        sums.push_back(sum);
-        EXPECT_EQ(block.target_logit[r], block.has_target(r)
-                                             ? logit(before, r, block.targets[r] - block.first_word)
-                                             : kUntouched);
-      }
+      Block given = before;
+      std::vector<Bounded> e(static_cast<size_t>(rows * words)), sums(static_cast<size_t>(rows));
+      softmax_block_exp_reference(given.kernel(), given.bias.data(), given.max.data(), e.data(),
+                                  sums.data(), given.target_logit.data());
       const std::string what = "case " + std::to_string(seed) + ", " + std::to_string(rows) +
                                " rows, " + std::to_string(words) + " words";
       expect_within(block.values, e, what + ": e");
       expect_within(block.sum, sums, what + ": sum");
+      expect_same_bits(block.max, given.max, what + ": max");
+      expect_same_bits(block.target_logit, given.target_logit, what + ": target");
       EXPECT_TRUE(block.max.guards_untouched() && block.target_logit.guards_untouched()) << what;
     }
   });
@@ -142,21 +128,16 @@ TEST(SoftmaxBlock, GradientIsTheFormulas) {
       const int64_t rows = random.pick(kRows), words = random.pick(kWords);
       Block block(rows, words, random);
       for (float& value : block.values) value = static_cast<float>(random.uniform());
-      const Floats e = block.values;
       const Floats factor = Floats::normal(rows, random), step = Floats::normal(rows, random);
       const Floats before = Floats::normal(words, random);
       const bool accumulate = random.chance(0.5);
+      std::vector<Bounded> d(static_cast<size_t>(rows * words)), sums(static_cast<size_t>(words));
+      if (accumulate) sums = before.as<Bounded>();
+      softmax_block_gradient_reference(block.kernel(), factor.data(), step.data(), d.data(),
+                                       sums.data());
       Floats d_bias = accumulate ? before : Floats(words);
       softmax_block_gradient(block.kernel(), factor.data(), step.data(), d_bias.data(), accumulate,
                              serial_for);
-      std::vector<Bounded> d, sums;
-      for (int64_t w = 0; w < words; ++w) sums.push_back(accumulate ? before[w] : 0.0);
-      for (int64_t i = 0; i < rows * words; ++i) {
-        const int64_t r = i / words, w = i % words;
-        d.push_back(Bounded(e[i]) * factor[r]);
-        if (block.targets[r] == block.first_word + w) d.back() -= step[r];
-        sums[w] += d.back();
-      }
       const std::string what = "case " + std::to_string(seed) + ", " + std::to_string(rows) +
                                " rows, " + std::to_string(words) + " words";
       expect_within(block.values, d, what + ": d");
@@ -187,7 +168,9 @@ TEST(SoftmaxBlock, BlocksTogetherAreTheGradientOfACrossEntropy) {
       for (int64_t r = 0; r < rows; ++r) {
         const float step = static_cast<float>(0.1 + random.uniform());
         double total = 0, exact_total = 0, lowest = 0;
-        const auto logit_of = [&](size_t b, int64_t w) { return double{logit(logits[b], r, w)}; };
+        const auto logit_of = [&](size_t b, int64_t w) {
+          return double{softmax_logit(logits[b].kernel(), logits[b].bias.data(), r, w)};
+        };
         for (const Block& block : blocks) total += std::exp(double{block.max[r]}) * block.sum[r];
         for (size_t b = 0; b < blocks.size(); ++b) {
           for (int64_t w = 0; w < blocks[b].words; ++w) {
@@ -227,21 +210,17 @@ TEST(SoftmaxBlock, SameBitsForAnySchedule) {
     Random random(3);
     const Block before(70, 1530, random);
     const Floats factor = Floats::normal(70, random), step = Floats::normal(70, random);
-    const auto run = [&](const ParallelFor& parallel_for) {
+    expect_same_for_any_schedule([&](const ParallelFor& parallel_for) {
       Block block = before;
       block.exponentials(parallel_for);
       Floats d_bias(block.words);
       softmax_block_gradient(block.kernel(), factor.data(), step.data(), d_bias.data(), false,
                              parallel_for);
       return std::vector<Floats>{block.values, block.max, block.sum, d_bias};
-    };
-    const std::vector<Floats> expected = run(serial_for);
-    on_every_schedule([&](const ParallelFor& parallel_for) {
-      const std::vector<Floats> got = run(parallel_for);
-      for (size_t i = 0; i < got.size(); ++i) expect_same_bits(got[i], expected[i], "schedule");
     });
   });
 }
 
 }  // namespace
-}  // namespace elliptical::kernels::test
+}  // namespace test
+}  // namespace elliptical::kernels

@@ -2,12 +2,14 @@
 //
 // The sum with a residual and its layer norm, with every optional argument there and not there,
 // against the reference with error bounds; its gradients against differences.
+#include "elliptical/kernels/residual_norm.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
-#include "elliptical/kernels/feedforward_reference.h"
+#include "elliptical/kernels/residual_norm_reference.h"
 #include "tests/kernels/differences.h"
 #include "tests/kernels/floats.h"
 #include "tests/kernels/layer_sizes.h"
@@ -264,7 +266,7 @@ TEST(ResidualDropoutNorm, SameBitsForAnySchedule) {
   on_every_target([] {
     NormCase c(0);
     Random random(3);
-    c.size = {1003, 67};  // several tasks
+    c.size = kRowsOfSeveralTasks;
     c.count = c.size.rows * c.size.C;
     c.dropout = ElementDropout(0.3, 9);
     c.factors.clear();

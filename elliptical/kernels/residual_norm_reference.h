@@ -1,40 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
-// The layers of feedforward.h as their formulas say them, one element at a time: the version to
-// read first and the one the fast kernels are tested against. Same contracts, without threads.
-// Header only: tests evaluate it in double, and in numbers that carry error bounds.
+// The layer of residual_norm.h as its formula says it, one element at a time: the version to read
+// first and the one the fast kernel is tested against. Same contract, without threads. Header only:
+// tests evaluate it in double, and in numbers that carry error bounds.
 #pragma once
 
 #include <cmath>
 #include <vector>
 
-#include "elliptical/kernels/feedforward.h"
+#include "elliptical/kernels/dropout_reference.h"
+#include "elliptical/kernels/residual_norm.h"
 
 namespace elliptical::kernels {
-
-/// 0 or 1 / (1 - p).
-inline double keep_factor(const ElementDropout& dropout, int64_t i) {
-  return dropout.keeps(i) ? dropout.keep_scale : 0.0;
-}
-
-template <class T>
-void bias_relu_dropout_reference_forward(
-    Rows size, const T* x, const T* bias, const ElementDropout& dropout, T* y) {
-  for (int64_t i = 0; i < size.rows * size.C; ++i) {
-    const T z = x[i] + bias[i % size.C];
-    y[i] = (z < T(0) ? T(0) : z) * T(keep_factor(dropout, i));
-  }
-}
-
-template <class T>
-void bias_relu_dropout_reference_backward(
-    Rows size, const T* dy, const T* y, const ElementDropout& dropout, T* dx, T* d_bias) {
-  for (int64_t c = 0; c < size.C; ++c) d_bias[c] = T(0);
-  for (int64_t i = 0; i < size.rows * size.C; ++i) {
-    dx[i] = T(0) < y[i] ? dy[i] * T(dropout.keep_scale) : T(0);
-    d_bias[i % size.C] += dx[i];
-  }
-}
 
 /// Layer norm of one row; `normalised` is written. Returns rstd.
 template <class T>
@@ -96,22 +73,6 @@ void residual_dropout_norm_reference_backward(Rows size, const NormGradients<T>&
       if (grad.d_bias) grad.d_bias[c] += dx;
     }
   }
-}
-
-template <class T>
-void embed_reference_forward(Rows size, const EmbedInputs<T>& in, T* y) {
-  for (int64_t i = 0; i < size.rows * size.C; ++i) {
-    const int64_t r = i / size.C, c = i % size.C;
-    y[i] =
-        (T(in.scale) * in.table[in.tokens[r] * size.C + c] + in.positions[r % in.N * size.C + c]) *
-        T(keep_factor(in.dropout, i));
-  }
-}
-
-template <class T>
-void scaled_dropout_reference(
-    int64_t count, const T* x, double factor, const ElementDropout& dropout, T* y) {
-  for (int64_t i = 0; i < count; ++i) y[i] = T(factor) * x[i] * T(keep_factor(dropout, i));
 }
 
 }  // namespace elliptical::kernels
