@@ -92,6 +92,10 @@ struct AttackEntry {
   const char* description;
   std::unique_ptr<Options> (*make_options)();
   std::unique_ptr<Attack> (*make)(const Options& options);
+  /// Whether it changes every picture; else those alone that are classified rightly.
+  bool changes_every_picture = false;
+  /// Sets what the released code does otherwise, where that is not sound. Null: nothing.
+  void (*use_published_options)(Options& options) = nullptr;
 };
 
 const std::vector<AttackEntry>& attack_table();

@@ -7,10 +7,6 @@
 #include <charconv>
 #include <cmath>
 
-#include "elliptical/attack/apgd.h"
-#include "elliptical/attack/auto_attack.h"
-#include "elliptical/attack/fab.h"
-#include "elliptical/attack/spsa.h"
 #include "elliptical/base/config.h"
 #include "elliptical/base/errors.h"
 #include "elliptical/base/name_table.h"
@@ -33,24 +29,14 @@ std::vector<std::string> split_list(const std::string& text, const std::string& 
   return parts;
 }
 
-ChosenOptions find_attack(const std::string& name) {
-  require_entry<UsageError>(attack::attack_table(), name, "--attack",
-                            " (run: elliptical list attacks)");
-  return ChosenOptions(attack::attack_choices(), name);
-}
-
-/// What was released differs in these options from what is sound; they do not change top-1
-/// accuracy but for spsa.
-void use_published_options(Options& options) {
-  if (auto* spsa = dynamic_cast<attack::SpsaOptions*>(&options)) {
-    spsa->point = attack::SpsaPoint::kTwicePicture;
-  } else if (auto* apgd = dynamic_cast<attack::ApgdOptions*>(&options)) {
-    apgd->stop_when_broken = false;
-  } else if (auto* fab = dynamic_cast<attack::FabOptions*>(&options)) {
-    fab->stop_when_broken = false;
-  } else if (auto* all = dynamic_cast<attack::AutoAttackOptions*>(&options)) {
-    all->apgd.stop_when_broken = all->apgd_t.stop_when_broken = all->fab.stop_when_broken = false;
+ChosenOptions find_attack(const std::string& name, AttackProfile profile) {
+  const attack::AttackEntry& entry = require_entry<UsageError>(
+      attack::attack_table(), name, "--attack", " (run: elliptical list attacks)");
+  ChosenOptions chosen(attack::attack_choices(), name);
+  if (profile == AttackProfile::kPublished && entry.use_published_options != nullptr) {
+    entry.use_published_options(chosen.options());
   }
+  return chosen;
 }
 
 /// The options of several attacks, each below its name.
@@ -76,7 +62,8 @@ std::string_view to_string(AttackProfile profile) {
 }
 
 bool changes_every_picture(std::string_view attack) {
-  return attack == "fgsm" || attack == "pgd" || attack == "spsa";
+  const attack::AttackEntry* entry = find_entry(attack::attack_table(), attack);
+  return entry != nullptr && entry->changes_every_picture;
 }
 
 double parse_eps(std::string_view text) {
@@ -108,8 +95,7 @@ AttackPlan make_attack_plan(const AttackWords& words) {
   }
   std::vector<ChosenOptions> attacks;
   for (const std::string& name : split_list(words.attacks, "--attack")) {
-    attacks.push_back(find_attack(name));
-    if (!is_strict) use_published_options(attacks.back().options());
+    attacks.push_back(find_attack(name, plan.profile));
   }
   AttackOptionsByName by_name{&attacks};
   apply_overrides(words.assignments, fields_of(by_name));
