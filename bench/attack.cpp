@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "bench/line_process.h"
+#include "bench/peer_program.h"
 #include "elliptical/attack/attack.h"
 #include "elliptical/attack/pgd.h"
 #include "elliptical/models/vit.h"
@@ -74,41 +74,28 @@ class OurAttacker : public Attacker {
 class TorchAttacker : public Attacker {
  public:
   TorchAttacker(const AttackCase& shape, const AttackedModel& model, int num_threads)
-      : name_("torch " + model.text()), child_("vit_attack.py", {"--serve"}) {
-    const nlohmann::json answer = ask({{"open",
-                                        {{"attention", model.attention},
-                                         {"through_metric", model.through_metric},
-                                         {"threads", num_threads},
-                                         {"pictures", shape.pictures},
-                                         {"image_size", shape.image_size},
-                                         {"patch_size", shape.patch_size},
-                                         {"layers", shape.num_layers},
-                                         {"width", shape.dim},
-                                         {"heads", shape.num_heads},
-                                         {"classes", shape.num_classes},
-                                         {"steps", shape.steps},
-                                         {"eps", kEps}}}});
-    num_parameters_ = answer.at("parameters").get<int64_t>();
-  }
+      : name_("torch " + model.text()),
+        program_("vit_attack.py",
+                 {{"attention", model.attention},
+                  {"through_metric", model.through_metric},
+                  {"threads", num_threads},
+                  {"pictures", shape.pictures},
+                  {"image_size", shape.image_size},
+                  {"patch_size", shape.patch_size},
+                  {"layers", shape.num_layers},
+                  {"width", shape.dim},
+                  {"heads", shape.num_heads},
+                  {"classes", shape.num_classes},
+                  {"steps", shape.steps},
+                  {"eps", kEps}}) {}
 
   std::string name() const override { return name_; }
-  int64_t num_parameters() const override { return num_parameters_; }
-  double attack() override { return ask({{"run", 1}}).at("seconds").get<double>(); }
+  int64_t num_parameters() const override { return program_.num_parameters(); }
+  double attack() override { return program_.ask({{"run", 1}}).at("seconds").get<double>(); }
 
  private:
-  nlohmann::json ask(const nlohmann::json& request) {
-    const std::string answer = child_.ask(request.dump());
-    if (answer.empty()) {
-      throw std::runtime_error(
-          "bench: the peer vit_attack.py gave no answer (run it by hand with " + peer_python() +
-          ")");
-    }
-    return nlohmann::json::parse(answer);
-  }
-
   std::string name_;
-  LineProcess child_;
-  int64_t num_parameters_ = 0;
+  PeerProgram program_;
 };
 
 }  // namespace

@@ -38,7 +38,19 @@ TimedCase against_plain(AttentionCase shape, const Axes& metric) {
 
 }  // namespace
 
-std::vector<std::string> peer_names() { return {"sdpa", "unfused", "ort", "plain"}; }
+const std::vector<PeerName>& peers() {
+  static const std::vector<PeerName> table = {{"sdpa", "torch"},
+                                              {"unfused", "libtorch matmul and softmax"},
+                                              {"ort", "ONNX Runtime, if installed"}};
+  return table;
+}
+
+std::vector<std::string> peer_names() {
+  std::vector<std::string> names;
+  for (const PeerName& peer : peers()) names.emplace_back(peer.name);
+  names.emplace_back("plain");
+  return names;
+}
 
 std::string name(Pass pass) { return pass == Pass::kForward ? "forward" : "forward+backward"; }
 

@@ -14,7 +14,16 @@ namespace elliptical::bench {
 
 enum class Pass { kForward, kForwardBackward };
 
-/// Peers a case can be compared with. "plain" is our own op without a metric: the metric's price.
+/// Somebody a case can be compared with.
+struct PeerName {
+  const char* name;
+  const char* description;  ///< for people
+};
+
+/// Those that `--peers` takes.
+const std::vector<PeerName>& peers();
+/// Their names, and "plain": our own op without a metric, the metric's price, which only cases of
+/// it are compared with.
 std::vector<std::string> peer_names();
 
 struct TimedCase {

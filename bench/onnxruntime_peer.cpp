@@ -88,8 +88,7 @@ double OnnxRuntimePeer::time(Pass) {
 Results OnnxRuntimePeer::results(Pass pass) {
   time(pass);
   child_->ask(R"({"write": "out"})");
-  const Case& c = problem_.shape;
-  at::Tensor out = at::empty({c.B, c.H, c.N, c.D});
+  at::Tensor out = at::empty(problem_.q.sizes());
   std::ifstream file(folder_ / "out", std::ios::binary);
   file.read(static_cast<char*>(out.data_ptr()), static_cast<std::streamsize>(out.nbytes()));
   if (!file) throw std::runtime_error("bench: the ONNX Runtime process wrote no result");

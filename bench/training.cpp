@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "bench/line_process.h"
+#include "bench/peer_program.h"
 #include "elliptical/base/config.h"
 #include "elliptical/base/random.h"
 #include "elliptical/models/lm.h"
@@ -81,44 +81,31 @@ class OurTrainer : public Trainer {
 class TorchTrainer : public Trainer {
  public:
   TorchTrainer(const TrainingCase& shape, std::string attention, int num_threads)
-      : attention_(std::move(attention)), child_("lm_training.py", {"--serve"}) {
-    const nlohmann::json request = {{"open",
-                                     {{"attention", attention_},
-                                      {"vocab_size", shape.vocabulary_size},
-                                      {"threads", num_threads},
-                                      {"batch", shape.batch},
-                                      {"length", shape.window},
-                                      {"layers", shape.num_layers},
-                                      {"width", shape.dim},
-                                      {"heads", shape.num_heads},
-                                      {"hidden", shape.feedforward_dim},
-                                      {"dropout", shape.dropout}}}};
-    num_parameters_ = ask(request).at("parameters").get<int64_t>();
-  }
+      : attention_(std::move(attention)),
+        program_("lm_training.py",
+                 {{"attention", attention_},
+                  {"vocab_size", shape.vocabulary_size},
+                  {"threads", num_threads},
+                  {"batch", shape.batch},
+                  {"length", shape.window},
+                  {"layers", shape.num_layers},
+                  {"width", shape.dim},
+                  {"heads", shape.num_heads},
+                  {"hidden", shape.feedforward_dim},
+                  {"dropout", shape.dropout}}) {}
 
   std::string name() const override { return "torch " + attention_; }
-  int64_t num_parameters() const override { return num_parameters_; }
+  int64_t num_parameters() const override { return program_.num_parameters(); }
 
   double step(double& loss) override {
-    const nlohmann::json answer = ask({{"run", 1}});
+    const nlohmann::json answer = program_.ask({{"run", 1}});
     loss = answer.at("loss").get<double>();
     return answer.at("seconds").get<double>();
   }
 
  private:
-  nlohmann::json ask(const nlohmann::json& request) {
-    const std::string answer = child_.ask(request.dump());
-    if (answer.empty()) {
-      throw std::runtime_error(
-          "bench: the peer lm_training.py gave no answer (run it by hand with " + peer_python() +
-          ")");
-    }
-    return nlohmann::json::parse(answer);
-  }
-
   std::string attention_;
-  LineProcess child_;
-  int64_t num_parameters_ = 0;
+  PeerProgram program_;
 };
 
 }  // namespace

@@ -12,7 +12,7 @@
 
 #include <unistd.h>
 
-#include "bench/line_process.h"
+#include "bench/peer_program.h"
 #include "elliptical/base/files.h"
 #include "elliptical/base/safetensors.h"
 #include "elliptical/models/vit.h"
@@ -140,45 +140,31 @@ class WeightFile {
 class TorchVision : public VisionRunner {
  public:
   TorchVision(const VisionCase& shape, std::string attention, int num_threads)
-      : attention_(std::move(attention)), child_("vit.py", {"--serve"}) {
-    const WeightFile weights(shape);
-    num_parameters_ = ask({{"open",
-                            {{"attention", attention_},
-                             {"weights", weights.path()},
-                             {"threads", num_threads},
-                             {"batch", shape.batch},
-                             {"size", shape.image_size},
-                             {"patch", shape.patch_size},
-                             {"width", shape.dim},
-                             {"layers", shape.num_layers},
-                             {"heads", shape.num_heads},
-                             {"classes", shape.num_classes}}}})
-                          .at("parameters")
-                          .get<int64_t>();
-  }
+      : attention_(std::move(attention)),
+        program_("vit.py",
+                 {{"attention", attention_},
+                  {"weights", WeightFile(shape).path()},  // there until the peer has read it
+                  {"threads", num_threads},
+                  {"batch", shape.batch},
+                  {"size", shape.image_size},
+                  {"patch", shape.patch_size},
+                  {"width", shape.dim},
+                  {"layers", shape.num_layers},
+                  {"heads", shape.num_heads},
+                  {"classes", shape.num_classes}}) {}
 
   std::string name() const override { return "torch " + attention_; }
-  int64_t num_parameters() const override { return num_parameters_; }
+  int64_t num_parameters() const override { return program_.num_parameters(); }
   std::vector<double> logits() override {
-    return ask({{"logits", true}}).at("logits").get<std::vector<double>>();
+    return program_.ask({{"logits", true}}).at("logits").get<std::vector<double>>();
   }
   double run(VisionPass pass) override {
-    return ask({{"run", to_string(pass)}}).at("seconds").get<double>();
+    return program_.ask({{"run", to_string(pass)}}).at("seconds").get<double>();
   }
 
  private:
-  nlohmann::json ask(const nlohmann::json& request) {
-    const std::string answer = child_.ask(request.dump());
-    if (answer.empty()) {
-      throw std::runtime_error("bench: the peer vit.py gave no answer (run it by hand with " +
-                               peer_python() + ")");
-    }
-    return nlohmann::json::parse(answer);
-  }
-
   std::string attention_;
-  LineProcess child_;
-  int64_t num_parameters_ = 0;
+  PeerProgram program_;
 };
 
 /// Peers have the same weights and pictures, so they have to say the same.

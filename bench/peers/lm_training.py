@@ -16,17 +16,17 @@ By hand: python bench/peers/lm_training.py [--vocab-size 33278] [--attention ell
 """
 
 import argparse
-import json
 import math
 import sys
-import time
+from pathlib import Path
 
 import torch
 from torch import nn
 from torch.nn import functional as F
 
-# The caller's OpenMP threads spin for a moment after their last call; they must not share our cores.
-SETTLE_SECONDS = 0.01
+sys.path.insert(0, str(Path(__file__).parent))  # isolated Python looks nowhere
+from serving import add_common, print_profile, seconds_of, serve  # noqa: E402
+
 CUTOFFS = (20000, 40000, 200000)
 
 
@@ -134,60 +134,36 @@ class Peer:
         tokens = rank.long() - 1
         self.tokens, self.targets = tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous()
 
-    def parameters(self):
-        return sum(p.numel() for p in self.model.parameters())
-
     def step(self):
         self.optimizer.zero_grad(set_to_none=True)
         loss = self.model(self.tokens, self.targets)
         loss.backward()
         nn.utils.clip_grad_norm_(self.model.parameters(), 0.25)
         self.optimizer.step()
-        return loss
+        self.loss = loss.detach()
 
     def run(self, steps):
-        time.sleep(SETTLE_SECONDS)
-        start = time.perf_counter()
-        for _ in range(steps):
-            loss = self.step()
-        return {"seconds": time.perf_counter() - start, "loss": loss.item()}
-
-
-def serve():
-    peer = None
-    for line in sys.stdin:
-        request = json.loads(line)
-        if "open" in request:
-            peer = Peer(**request["open"])
-            answer = {"parameters": peer.parameters()}
-        else:
-            answer = peer.run(request["run"])
-        print(json.dumps(answer), flush=True)
+        seconds = seconds_of(lambda: [self.step() for _ in range(steps)])
+        return {"seconds": seconds, "loss": self.loss.item()}
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--serve", action="store_true")
+    add_common(parser)
     parser.add_argument("--vocab-size", type=int, default=33278)
-    parser.add_argument("--attention", default="softmax", choices=["softmax", "elliptical"])
-    parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--steps", type=int, default=10)
-    parser.add_argument("--profile", action="store_true")
     args = parser.parse_args()
     if args.serve:
-        return serve()
+        return serve(Peer, lambda peer, request: peer.run(request["run"]))
     peer = Peer(args.vocab_size, args.attention, args.threads)
     peer.run(2)
-    tokens = peer.tokens.numel()
     if args.profile:
-        with torch.profiler.profile() as profile:
-            peer.run(args.steps)
-        print(profile.key_averages().table(sort_by="self_cpu_time_total", row_limit=25))
-        return
+        return print_profile(lambda: peer.run(args.steps))
+    tokens, parameters = peer.tokens.numel(), sum(p.numel() for p in peer.model.parameters())
     seconds = sorted(peer.run(1)["seconds"] for _ in range(args.steps))
     best, median = seconds[0], seconds[len(seconds) // 2]
     print(
-        f"{args.attention}, vocabulary {args.vocab_size}, {peer.parameters()} parameters, "
+        f"{args.attention}, vocabulary {args.vocab_size}, {parameters} parameters, "
         f"{args.threads} threads: {tokens / best:.0f} tokens/s ({tokens / median:.0f} median)"
     )
 

@@ -19,14 +19,14 @@ import json
 import math
 import struct
 import sys
-import time
+from pathlib import Path
 
 import torch
 from torch import nn
 from torch.nn import functional as F
 
-# The caller's OpenMP threads spin for a moment after their last call; they must not share our cores.
-SETTLE_SECONDS = 0.01
+sys.path.insert(0, str(Path(__file__).parent))  # isolated Python looks nowhere
+from serving import add_common, print_profile, seconds_of, serve  # noqa: E402
 
 
 def read_safetensors(path):
@@ -141,9 +141,6 @@ class Peer:
         self.pixels = pixels.view(batch, 3, size, size).float()
         self.labels = torch.arange(batch) % classes
 
-    def parameters(self):
-        return sum(p.numel() for p in self.model.parameters())
-
     def infer(self):
         with torch.inference_mode():
             return self.model(self.pixels)
@@ -154,45 +151,26 @@ class Peer:
         self.optimizer.step()
 
     def run(self, what):
-        action = {"inference": self.infer, "training": self.train}[what]
-        time.sleep(SETTLE_SECONDS)
-        start = time.perf_counter()
-        action()
-        return {"seconds": time.perf_counter() - start}
+        return {"seconds": seconds_of({"inference": self.infer, "training": self.train}[what])}
 
-
-def serve():
-    peer = None
-    for line in sys.stdin:
-        request = json.loads(line)
-        if "open" in request:
-            peer = Peer(**request["open"])
-            answer = {"parameters": peer.parameters()}
-        elif "logits" in request:
-            answer = {"logits": peer.infer().flatten().tolist()}
-        else:
-            answer = peer.run(request["run"])
-        print(json.dumps(answer), flush=True)
+    def answer(self, request):
+        if "logits" in request:
+            return {"logits": self.infer().flatten().tolist()}
+        return self.run(request["run"])
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--serve", action="store_true")
-    parser.add_argument("--attention", default="softmax", choices=["softmax", "elliptical"])
-    parser.add_argument("--threads", type=int, default=2)
+    add_common(parser)
     parser.add_argument("--steps", type=int, default=10)
-    parser.add_argument("--profile", action="store_true")
     args = parser.parse_args()
     if args.serve:
-        return serve()
+        return serve(Peer, Peer.answer)
     peer = Peer(args.attention, threads=args.threads)
     for what in ("inference", "training"):
         peer.run(what)
         if args.profile:
-            with torch.profiler.profile() as profile:
-                for _ in range(args.steps):
-                    peer.run(what)
-            print(profile.key_averages().table(sort_by="self_cpu_time_total", row_limit=20))
+            print_profile(lambda what=what: [peer.run(what) for _ in range(args.steps)])
             continue
         seconds = sorted(peer.run(what)["seconds"] for _ in range(args.steps))
         print(f"{args.attention}, {what}, {args.threads} threads: {seconds[0]:.4f} s ({seconds[len(seconds) // 2]:.4f} median)")

@@ -13,16 +13,15 @@ By hand: python bench/peers/vit_attack.py [--attention elliptical] [--through-me
 """
 
 import argparse
-import json
 import sys
-import time
 from pathlib import Path
 
 import torch
 from torch.nn import functional as F
 
 sys.path.insert(0, str(Path(__file__).parent))  # isolated Python looks nowhere
-from vit import SETTLE_SECONDS, VisionTransformer  # noqa: E402
+from serving import add_common, print_profile, seconds_of, serve  # noqa: E402
+from vit import VisionTransformer  # noqa: E402
 
 
 class Peer:
@@ -64,41 +63,20 @@ class Peer:
         return x
 
     def run(self):
-        time.sleep(SETTLE_SECONDS)
-        start = time.perf_counter()
-        self.attack()
-        return {"seconds": time.perf_counter() - start}
-
-
-def serve():
-    peer = None
-    for line in sys.stdin:
-        request = json.loads(line)
-        if "open" in request:
-            peer = Peer(**request["open"])
-            answer = {"parameters": sum(p.numel() for p in peer.model.parameters())}
-        else:
-            answer = peer.run()
-        print(json.dumps(answer), flush=True)
+        return {"seconds": seconds_of(self.attack)}
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--serve", action="store_true")
-    parser.add_argument("--attention", default="softmax", choices=["softmax", "elliptical"])
+    add_common(parser)
     parser.add_argument("--through-metric", action="store_true")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--profile", action="store_true")
     args = parser.parse_args()
     if args.serve:
-        return serve()
+        return serve(Peer, lambda peer, request: peer.run())
     peer = Peer(args.attention, args.through_metric, args.threads)
     peer.run()
     if args.profile:
-        with torch.profiler.profile() as profile:
-            peer.run()
-        print(profile.key_averages().table(sort_by="self_cpu_time_total", row_limit=25))
-        return
+        return print_profile(peer.run)
     print(f"{args.attention}: {peer.run()['seconds']:.2f} s")
 
 

@@ -166,11 +166,14 @@ int bench(const Arguments& arguments) {
       ->capture_default_str();
   app.add_option("--format", options.format, "How to print the results")
       ->check(one_of({"table", "json", "csv"}));
-  app.add_option(
-         "--peers", options.peers,
-         "sdpa (torch), unfused (libtorch matmul and softmax), ort (ONNX Runtime, if installed)")
+  std::vector<std::string> peers, described;
+  for (const bench::PeerName& peer : bench::peers()) {
+    peers.emplace_back(peer.name);
+    described.push_back(fmt::format("{} ({})", peer.name, peer.description));
+  }
+  app.add_option("--peers", options.peers, fmt::format("{}", fmt::join(described, ", ")))
       ->delimiter(',')
-      ->check(one_of({"sdpa", "unfused", "ort"}));
+      ->check(one_of(peers));
   app.add_option("--case", options.case_substring, "Only cases with this in their name");
   app.add_option("--pass", options.pass, "Backward means forward and backward together")
       ->check(one_of({"forward", "backward", "both"}));

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <span>
 #include <string_view>
 
@@ -24,10 +25,11 @@ namespace {
 
 using namespace std::string_view_literals;
 
+const auto kCorpora = std::filesystem::path(ELLIPTICAL_SOURCE_DIR) / "tests/fixtures/corpus";
+
 std::vector<std::string> read_corpus(const std::string& name) {
-  const auto folder = std::filesystem::path(ELLIPTICAL_SOURCE_DIR) / "tests/fixtures/corpus" / name;
   std::vector<std::filesystem::path> paths;
-  for (const auto& entry : std::filesystem::directory_iterator(folder))
+  for (const auto& entry : std::filesystem::directory_iterator(kCorpora / name))
     paths.push_back(entry.path());
   std::sort(paths.begin(), paths.end());
   std::vector<std::string> corpus;
@@ -84,6 +86,15 @@ TEST_P(Replay, S6CorpusAndMutations) {
     }
     GetParam().run(bytes);
   }
+}
+
+// The programs of tools/fuzz are made of the folders.
+TEST(Targets, HaveTheNamesOfTheCorpora) {
+  std::set<std::string> corpora, targets;
+  for (const auto& entry : std::filesystem::directory_iterator(kCorpora))
+    corpora.insert(entry.path().filename());
+  for (const FuzzTarget& target : fuzz_targets()) targets.insert(target.name);
+  EXPECT_EQ(targets, corpora);
 }
 
 /// Of 1000 damaged files of a corpus those that `accepts` does not throw at.

@@ -9,6 +9,8 @@
 #include "elliptical/ops/adam.h"
 #include "tests/kernels/targets.h"
 #include "tests/support/layer_cases.h"
+#include "tests/support/one_thread.h"
+#include "tests/support/torch_refusal.h"
 
 namespace elliptical {
 namespace {
@@ -100,26 +102,19 @@ TEST(Adam, NanPassesThrough) {
 }
 
 TEST(Adam, MessagesNameTheArgument) {
-  const auto message = [](const std::function<void()>& call) {
-    try {
-      call();
-    } catch (const c10::Error& error) {
-      return std::string(error.what_without_backtrace());
-    }
-    return std::string("no error");
-  };
   const Tensors good{torch::zeros({2, 3})};
-  EXPECT_EQ(message([&] { ops::adam_step(good, {}, good, good, {}); }),
+  EXPECT_EQ(support::refusal([&] { ops::adam_step(good, {}, good, good, {}); }),
             "adam_step: gradients must be as many as parameters = 1, got 0");
-  EXPECT_EQ(message([&] { ops::adam_step(good, {at::Tensor()}, good, good, {}); }),
+  EXPECT_EQ(support::refusal([&] { ops::adam_step(good, {at::Tensor()}, good, good, {}); }),
             "adam_step: gradients[0] must be a tensor, got none");
-  EXPECT_EQ(message([&] { ops::adam_step(good, {torch::zeros({3, 2})}, good, good, {}); }),
+  EXPECT_EQ(support::refusal([&] { ops::adam_step(good, {torch::zeros({3, 2})}, good, good, {}); }),
             "adam_step: gradients[0] must have its parameter's shape (2, 3), got (3, 2)");
-  EXPECT_EQ(message([&] { ops::adam_step(good, {torch::zeros({3, 2}).t()}, good, good, {}); }),
-            "adam_step: gradients[0] must be contiguous, got strides [1, 2]");
-  EXPECT_EQ(message([&] { ops::adam_step(good, good, good, good, {.step = 0}); }),
+  EXPECT_EQ(
+      support::refusal([&] { ops::adam_step(good, {torch::zeros({3, 2}).t()}, good, good, {}); }),
+      "adam_step: gradients[0] must be contiguous, got strides [1, 2]");
+  EXPECT_EQ(support::refusal([&] { ops::adam_step(good, good, good, good, {.step = 0}); }),
             "adam_step: step must be >= 1, got 0");
-  EXPECT_EQ(message([&] { ops::gradient_norm({torch::zeros({2}, torch::kDouble)}); }),
+  EXPECT_EQ(support::refusal([&] { ops::gradient_norm({torch::zeros({2}, torch::kDouble)}); }),
             "gradient_norm: gradients[0] must have dtype Float, got Double");
 }
 

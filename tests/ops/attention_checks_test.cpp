@@ -8,9 +8,12 @@
 #include <limits>
 
 #include "elliptical/ops/attention.h"
+#include "tests/support/torch_refusal.h"
 
 namespace elliptical {
 namespace {
+
+using support::refusal;
 
 /// A call that is right: q (2, 4, 6, 8), k (2, 2, 5, 8), v (2, 2, 5, 3). Each case breaks one
 /// thing.
@@ -114,15 +117,6 @@ std::vector<WrongCall> wrong_calls() {
       {"scale_nan", [nan](Call& c) { c.options.scale = nan; },
        "attention: scale must be finite, got nan"},
   };
-}
-
-std::string refusal(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const c10::Error& error) {
-    return error.what_without_backtrace();
-  }
-  return "accepted";
 }
 
 class AttentionChecks : public ::testing::TestWithParam<WrongCall> {};

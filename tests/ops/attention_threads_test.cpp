@@ -1,28 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
 // Same inputs, same bits: whatever the number of threads, at every repetition.
-#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
 #include "elliptical/ops/attention.h"
 #include "tests/support/attention_data.h"
+#include "tests/support/one_thread.h"
 
 namespace elliptical {
 namespace {
 
-/// Restores the number of threads at the end of a test.
-class ThreadCount {
- public:
-  ThreadCount() : before_(at::get_num_threads()) {}
-  ~ThreadCount() { at::set_num_threads(before_); }
-
- private:
-  int before_;
-};
-
 TEST(AttentionThreads, K6DoNotChangeABit) {
-  const ThreadCount restore;
+  const support::ThreadCount restore;
   // A metric shared by all: its gradient is a sum over everything.
   const support::AttentionData data = support::make_data({.sizes = {3, 4, 2, 131, 131, 24, 20},
                                                           .metric = "111D",

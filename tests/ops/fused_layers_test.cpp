@@ -14,6 +14,7 @@
 #include "elliptical/ops/residual_norm.h"
 #include "tests/kernels/targets.h"
 #include "tests/support/layer_cases.h"
+#include "tests/support/torch_refusal.h"
 
 namespace elliptical {
 namespace {
@@ -21,6 +22,7 @@ namespace {
 using kernels::test::ForcedTarget;
 using kernels::test::targets_under_test;
 using support::LayerFunction;
+using support::refusal;
 using support::Tensors;
 
 struct LayerCase {
@@ -118,21 +120,10 @@ TEST(FusedLayers, MatchTheCompositeInDouble) {
 }
 
 TEST(FusedLayers, ThreadsDoNotChangeABit) {
-  const support::ThreadCount restore;
   for (const LayerCase& layer : cases(kDropout)) {
     if (std::string(layer.name) == "feed_forward") continue;  // its products are torch's
     torch::manual_seed(12);
-    const Tensors inputs = layer.inputs(3001, 67);
-    at::set_num_threads(1);
-    const Tensors expected = support::values_and_gradients(layer.fused, inputs);
-    for (const int threads : {2, 3, 8}) {
-      at::set_num_threads(threads);
-      const Tensors got = support::values_and_gradients(layer.fused, inputs);
-      for (size_t i = 0; i < got.size(); ++i) {
-        if (!got[i].defined()) continue;
-        EXPECT_TRUE(got[i].equal(expected[i])) << layer.name << ", " << threads << ", tensor " << i;
-      }
-    }
+    support::expect_threads_change_no_bit(layer.fused, layer.inputs(3001, 67), layer.name);
   }
 }
 
@@ -195,39 +186,30 @@ TEST(FusedLayers, RefuseASecondDerivative) {
                c10::NotImplementedError);
 }
 
-std::string message(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const c10::Error& error) {
-    return error.what_without_backtrace();
-  }
-  return "no error";
-}
-
 TEST(FusedLayers, MessagesNameTheArgument) {
   const at::Tensor x = torch::zeros({2, 3}), row = torch::zeros({3}), long_row = torch::zeros({4});
-  EXPECT_EQ(message([&] { ops::bias_relu_dropout(x, long_row, {}); }),
+  EXPECT_EQ(refusal([&] { ops::bias_relu_dropout(x, long_row, {}); }),
             "bias_relu_dropout: bias must be (C) = (3), got (4)");
-  EXPECT_EQ(message([&] { ops::bias_relu_dropout(x, row, {.p = 1.0}); }),
+  EXPECT_EQ(refusal([&] { ops::bias_relu_dropout(x, row, {.p = 1.0}); }),
             "bias_relu_dropout: dropout.p must be in [0, 1), got 1");
-  EXPECT_EQ(message([&] { ops::bias_relu_dropout(x, row.to(torch::kDouble), {}); }),
+  EXPECT_EQ(refusal([&] { ops::bias_relu_dropout(x, row.to(torch::kDouble), {}); }),
             "bias_relu_dropout: bias must have x's dtype Float, got Double");
-  EXPECT_EQ(message([&] { ops::residual_dropout_norm(x, {}, x.t(), {row, row, 1e-5}, {}); }),
+  EXPECT_EQ(refusal([&] { ops::residual_dropout_norm(x, {}, x.t(), {row, row, 1e-5}, {}); }),
             "residual_dropout_norm: residual must have x's shape (2, 3), got (3, 2)");
-  EXPECT_EQ(message([&] { ops::residual_dropout_norm(x, {}, x, {long_row, row, 1e-5}, {}); }),
+  EXPECT_EQ(refusal([&] { ops::residual_dropout_norm(x, {}, x, {long_row, row, 1e-5}, {}); }),
             "residual_dropout_norm: weight must be (C) = (3), got (4)");
-  EXPECT_EQ(message([&] { ops::residual_dropout_norm(x, {}, x, {row, row, -1.0}, {}); }),
+  EXPECT_EQ(refusal([&] { ops::residual_dropout_norm(x, {}, x, {row, row, -1.0}, {}); }),
             "residual_dropout_norm: eps must be finite and >= 0, got -1");
-  EXPECT_EQ(message([&] { ops::feed_forward(x, {x, torch::zeros({2}), x}, {}); }),
+  EXPECT_EQ(refusal([&] { ops::feed_forward(x, {x, torch::zeros({2}), x}, {}); }),
             "feed_forward: down must be (C, F) = (3, 2), got (2, 3)");
-  EXPECT_EQ(message([&] { ops::feed_forward(x, {x.t(), row, x}, {}); }),
+  EXPECT_EQ(refusal([&] { ops::feed_forward(x, {x.t(), row, x}, {}); }),
             "feed_forward: up must be (F, C) = (F, 3), got (3, 2)");
   const at::Tensor tokens = torch::tensor({{0, 2}}, torch::kLong), positions = torch::zeros({2, 3});
-  EXPECT_EQ(message([&] { ops::embed(x, tokens, positions); }),
+  EXPECT_EQ(refusal([&] { ops::embed(x, tokens, positions); }),
             "embed: tokens must be in [0, V) = [0, 2), got 2 at element 1");
-  EXPECT_EQ(message([&] { ops::embed(x, tokens, x.t()); }),
+  EXPECT_EQ(refusal([&] { ops::embed(x, tokens, x.t()); }),
             "embed: positions must be (N, C) = (2, 3), got (3, 2)");
-  EXPECT_EQ(message([&] { ops::element_dropout(tokens, {}); }),
+  EXPECT_EQ(refusal([&] { ops::element_dropout(tokens, {}); }),
             "element_dropout: x must have a floating point dtype, got Long");
 }
 

@@ -8,11 +8,13 @@
 
 #include "elliptical/ops/metric.h"
 #include "elliptical/ops/prefix_metric.h"
+#include "tests/support/torch_refusal.h"
 
 namespace elliptical {
 namespace {
 
 using ops::MetricEstimator;
+using support::refusal;
 
 /// A call that is right for every estimator; each case breaks one thing.
 struct Call {
@@ -95,15 +97,6 @@ std::vector<WrongCall> wrong_calls() {
        with("temperature", [](Call& c) { c.options.temperature = torch::ones({2}); }),
        "metric: temperature must be (H) = (3), got (2)"},
   };
-}
-
-std::string refusal(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const c10::Error& error) {
-    return error.what_without_backtrace();
-  }
-  return "accepted";
 }
 
 class MetricChecks : public ::testing::TestWithParam<WrongCall> {};

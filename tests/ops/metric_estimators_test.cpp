@@ -15,6 +15,7 @@
 #include "elliptical/ops/metric.h"
 #include "elliptical/ops/prefix_metric.h"
 #include "tests/support/metric_cases.h"
+#include "tests/support/torch_refusal.h"
 
 namespace elliptical {
 namespace {
@@ -28,19 +29,11 @@ using ops::MetricScaling;
 using ops::MetricScope;
 using support::all_inputs;
 using support::all_options;
+using support::refusal;
 using support::repeatable_metric;
 
 constexpr int64_t B = support::kMetricB, H = support::kMetricH, N = support::kMetricN,
                   D = support::kMetricD;
-
-std::string refusal(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const c10::ValueError& error) {
-    return error.what_without_backtrace();
-  }
-  return "accepted";
-}
 
 class EveryEstimator : public ::testing::TestWithParam<MetricEstimator> {
  protected:
@@ -120,7 +113,7 @@ TEST_P(EveryEstimator, ReadsWhatItsRowSays) {
   const auto check = [&](const char* name, bool is_read, MetricInputs left,
                          const MetricOptions& with) {
     if (is_read) {
-      EXPECT_EQ(refusal([&] { metric(left, with); }),
+      EXPECT_EQ(refusal<c10::ValueError>([&] { metric(left, with); }),
                 c10::str("metric: ", name, " must be given for the estimator ", GetParam()->name,
                          ", got none"));
     } else {
@@ -193,7 +186,7 @@ TEST_P(EveryEstimator, StreamsIfItsRowSaysSo) {
   };
   if (!GetParam()->streams()) {
     EXPECT_EQ(
-        refusal([&] { next(0, 1); }),
+        refusal<c10::ValueError>([&] { next(0, 1); }),
         c10::str("metric: estimator must have a running sum to stream, got ", GetParam()->name));
     return;
   }

@@ -12,6 +12,7 @@
 #include "tests/kernels/targets.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/layer_cases.h"
+#include "tests/support/torch_refusal.h"
 
 namespace elliptical {
 namespace {
@@ -19,6 +20,7 @@ namespace {
 using kernels::test::ForcedTarget;
 using kernels::test::targets_under_test;
 using support::LayerFunction;
+using support::refusal;
 using support::Tensors;
 
 /// Both results side by side, so that gradients come from both.
@@ -193,20 +195,9 @@ TEST(PreNorm, ChunksMakeOneLayer) {
 }
 
 TEST(PreNorm, ThreadsDoNotChangeABit) {
-  const support::ThreadCount restore;
   for (const LayerCase& layer : cases()) {
     torch::manual_seed(24);
-    const Tensors inputs = layer.inputs(101, 67);
-    at::set_num_threads(1);
-    const Tensors expected = support::values_and_gradients(layer.fused, inputs);
-    for (const int threads : {2, 3, 8}) {
-      at::set_num_threads(threads);
-      const Tensors got = support::values_and_gradients(layer.fused, inputs);
-      for (size_t i = 0; i < got.size(); ++i) {
-        if (!got[i].defined()) continue;
-        EXPECT_TRUE(got[i].equal(expected[i])) << layer.name << ", " << threads << ", tensor " << i;
-      }
-    }
+    support::expect_threads_change_no_bit(layer.fused, layer.inputs(101, 67), layer.name);
   }
 }
 
@@ -265,32 +256,23 @@ TEST(PreNorm, RefusesASecondDerivative) {
   }
 }
 
-std::string message(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const c10::Error& error) {
-    return error.what_without_backtrace();
-  }
-  return "no error";
-}
-
 TEST(PreNorm, MessagesNameTheArgument) {
   const at::Tensor x = torch::zeros({2, 3}), row = torch::zeros({3}), long_row = torch::zeros({4});
-  EXPECT_EQ(message([&] { ops::residual_norm(x, x.t(), {}, {row, row, 1e-6}); }),
+  EXPECT_EQ(refusal([&] { ops::residual_norm(x, x.t(), {}, {row, row, 1e-6}); }),
             "residual_norm: residual must have x's shape (2, 3), got (3, 2)");
-  EXPECT_EQ(message([&] { ops::residual_norm(x, x, row, {row, row, 1e-6}); }),
+  EXPECT_EQ(refusal([&] { ops::residual_norm(x, x, row, {row, row, 1e-6}); }),
             "residual_norm: factors must be (B) = (2), got (3)");
-  EXPECT_EQ(message([&] {
+  EXPECT_EQ(refusal([&] {
               ops::residual_norm(x, x, torch::ones({2}).requires_grad_(), {row, row, 1e-6});
             }),
             "residual_norm: factors must not require grad (they get no gradient)");
-  EXPECT_EQ(message([&] { ops::residual_norm(x, x, {}, {long_row, row, 1e-6}); }),
+  EXPECT_EQ(refusal([&] { ops::residual_norm(x, x, {}, {long_row, row, 1e-6}); }),
             "residual_norm: weight must be (C) = (3), got (4)");
-  EXPECT_EQ(message([&] { ops::residual_norm(x, x, {}, {row, row, -1.0}); }),
+  EXPECT_EQ(refusal([&] { ops::residual_norm(x, x, {}, {row, row, -1.0}); }),
             "residual_norm: eps must be finite and >= 0, got -1");
-  EXPECT_EQ(message([&] { ops::gelu_feed_forward(x, {x, torch::zeros({2}), x, row}); }),
+  EXPECT_EQ(refusal([&] { ops::gelu_feed_forward(x, {x, torch::zeros({2}), x, row}); }),
             "gelu_feed_forward: down must be (C, F) = (3, 2), got (2, 3)");
-  EXPECT_EQ(message([&] { ops::gelu_feed_forward(x, {x, torch::zeros({2}), x.t(), long_row}); }),
+  EXPECT_EQ(refusal([&] { ops::gelu_feed_forward(x, {x, torch::zeros({2}), x.t(), long_row}); }),
             "gelu_feed_forward: down_bias must be (C) = (3), got (4)");
 }
 

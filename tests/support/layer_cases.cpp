@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "tests/support/layer_cases.h"
+#include "tests/support/one_thread.h"
 
 #include <ATen/Parallel.h>
 #include <torch/torch.h>
@@ -58,7 +59,20 @@ Tensors values_and_gradients(const LayerFunction& function, const Tensors& input
   return ::testing::AssertionSuccess();
 }
 
-ThreadCount::ThreadCount() : before_(at::get_num_threads()) {}
-ThreadCount::~ThreadCount() { at::set_num_threads(before_); }
+void expect_threads_change_no_bit(const LayerFunction& fused,
+                                  const Tensors& inputs,
+                                  const std::string& name) {
+  const ThreadCount restore;
+  at::set_num_threads(1);
+  const Tensors expected = values_and_gradients(fused, inputs);
+  for (const int threads : {2, 3, 8}) {
+    at::set_num_threads(threads);
+    const Tensors got = values_and_gradients(fused, inputs);
+    for (size_t i = 0; i < got.size(); ++i) {
+      if (!got[i].defined()) continue;
+      EXPECT_TRUE(got[i].equal(expected[i])) << name << ", " << threads << ", tensor " << i;
+    }
+  }
+}
 
 }  // namespace elliptical::support

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <string>
 #include <vector>
 
 namespace elliptical::support {
@@ -25,16 +26,10 @@ Tensors values_and_gradients(const LayerFunction& function, const Tensors& input
                                         const LayerFunction& composite,
                                         const Tensors& inputs);
 
-/// Restores the number of threads at the end of a test.
-class ThreadCount {
- public:
-  ThreadCount();
-  ~ThreadCount();
-  ThreadCount(const ThreadCount&) = delete;
-  ThreadCount& operator=(const ThreadCount&) = delete;
-
- private:
-  int before_;
-};
+/// Fails the running test where a value or a gradient of `fused` has other bits on several threads
+/// than on one.
+void expect_threads_change_no_bit(const LayerFunction& fused,
+                                  const Tensors& inputs,
+                                  const std::string& name);
 
 }  // namespace elliptical::support

@@ -20,6 +20,20 @@ DensityMixer::DensityMixer(const DensityOptions& options, const AttentionShape& 
   }
 }
 
+at::Tensor DensityMixer::mix(const Heads& heads,
+                             const Pass& pass,
+                             std::unique_ptr<MixerState>* state) {
+  return kernel_regression(heads, metric(heads, pass, state), weights(heads, pass), regression_,
+                           pass);
+}
+
+KeyWeights DensityMixer::weights(const Heads&, const Pass&) const { return {}; }
+
+at::Tensor DensityMixer::real_keys(const Heads& heads, const Pass& pass) {
+  if (!pass.key_lengths) return {};
+  return (at::arange(heads.k.size(2)) < pass.key_lengths->unsqueeze(-1)).unsqueeze(1);
+}
+
 std::optional<at::Tensor> DensityMixer::metric(const Heads& heads,
                                                const Pass& pass,
                                                std::unique_ptr<MixerState>* state) const {

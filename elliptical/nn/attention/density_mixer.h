@@ -22,6 +22,9 @@ class DensityMixer : public HeadMixer {
   std::optional<std::string> why_no_streaming() const override;
   std::map<std::string, LabelValue> labels() const override;
 
+  /// Kernel regression with this layer's metric and `weights`.
+  at::Tensor mix(const Heads& heads, const Pass& pass, std::unique_ptr<MixerState>* state) override;
+
  protected:
   /// `leaks`: its choice of weights or keys sees the future.
   DensityMixer(const DensityOptions& options, const AttentionShape& shape, bool leaks = false);
@@ -31,6 +34,10 @@ class DensityMixer : public HeadMixer {
                                    const Pass& pass,
                                    std::unique_ptr<MixerState>* state) const;
   const RegressionOptions& regression() const { return regression_; }
+  /// Of the keys in both densities; none: all keys count the same.
+  virtual KeyWeights weights(const Heads& heads, const Pass& pass) const;
+  /// (B, 1, M): keys that are no padding; undefined: all.
+  static at::Tensor real_keys(const Heads& heads, const Pass& pass);
 
  private:
   RegressionOptions regression_;

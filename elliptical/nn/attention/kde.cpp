@@ -9,12 +9,6 @@ namespace {
 class KdeMixer : public DensityMixer {
  public:
   KdeMixer(const KdeOptions& options, const AttentionShape& shape) : DensityMixer(options, shape) {}
-
-  at::Tensor mix(const Heads& heads,
-                 const Pass& pass,
-                 std::unique_ptr<MixerState>* state) override {
-    return kernel_regression(heads, metric(heads, pass, state), {}, regression(), pass);
-  }
 };
 
 }  // namespace

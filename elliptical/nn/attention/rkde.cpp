@@ -37,13 +37,6 @@ class RkdeMixer : public DensityMixer {
     }
   }
 
-  at::Tensor mix(const Heads& heads,
-                 const Pass& pass,
-                 std::unique_ptr<MixerState>* state) override {
-    return kernel_regression(heads, metric(heads, pass, state), weights(heads, pass), regression(),
-                             pass);
-  }
-
   std::optional<std::string> why_no_streaming() const override {
     if (scope_ == MetricScope::kSequence) {
       return "scope = \"sequence\" reads the whole sequence, so that each new token changes the "
@@ -66,7 +59,7 @@ class RkdeMixer : public DensityMixer {
   }
 
  private:
-  KeyWeights weights(const Heads& heads, const Pass& pass) const;
+  KeyWeights weights(const Heads& heads, const Pass& pass) const override;
 
   RkdeOptions options_;
   MetricScope scope_;
@@ -74,9 +67,9 @@ class RkdeMixer : public DensityMixer {
 
 KeyWeights RkdeMixer::weights(const Heads& heads, const Pass& pass) const {
   const bool prefix = scope_ == MetricScope::kPrefix;
-  at::Tensor k = normalized_keys(heads.k), v = heads.v, real;  // real (B, 1, M)
-  if (pass.key_lengths) {
-    real = (at::arange(k.size(2)) < pass.key_lengths->unsqueeze(-1)).unsqueeze(1);
+  const at::Tensor real = real_keys(heads, pass);
+  at::Tensor k = normalized_keys(heads.k), v = heads.v;
+  if (real.defined()) {
     k = at::where(real.unsqueeze(-1), k, 0.0);
     v = at::where(real.unsqueeze(-1), v, 0.0);
   }

@@ -53,13 +53,6 @@ class SpkdeMixer : public DensityMixer {
     }
   }
 
-  at::Tensor mix(const Heads& heads,
-                 const Pass& pass,
-                 std::unique_ptr<MixerState>* state) override {
-    return kernel_regression(heads, metric(heads, pass, state), weights(heads, pass), regression(),
-                             pass);
-  }
-
   std::optional<std::string> why_no_streaming() const override {
     return "name = \"spkde\" weighs the keys of a whole sequence, so that each new token changes "
            "the weights of all keys before it (kde streams)";
@@ -74,7 +67,7 @@ class SpkdeMixer : public DensityMixer {
   }
 
  private:
-  KeyWeights weights(const Heads& heads, const Pass& pass) const;
+  KeyWeights weights(const Heads& heads, const Pass& pass) const override;
 
   SpkdeOptions options_;
 };
@@ -90,11 +83,8 @@ KeyWeights SpkdeMixer::weights(const Heads& heads, const Pass& pass) const {
                    joint = projected_weights(at::cat({k, v}, -1), call).clamp_min(kSmallestDensity);
   // Weights add up to 1 over the keys that a query sees. Without, a first token with a marginal
   // weight of 0 would be multiplied by its joint weight / 1e-12.
-  at::Tensor real;  // (B, 1, M)
-  if (pass.key_lengths) {
-    real = (at::arange(k.size(2)) < pass.key_lengths->unsqueeze(-1)).unsqueeze(1);
-  }
-  const at::Tensor factor = normalizing_factor(marginal, joint, real, pass.is_causal);
+  const at::Tensor factor =
+      normalizing_factor(marginal, joint, real_keys(heads, pass), pass.is_causal);
   // A common factor of all weights cancels; this one centers their logarithms, so that float holds
   // them with one more bit.
   const double center = 1.0 / std::sqrt(kSmallestDensity);
