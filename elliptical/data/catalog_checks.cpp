@@ -6,6 +6,7 @@
 
 #include "elliptical/base/errors.h"
 #include "elliptical/base/files.h"
+#include "elliptical/base/json.h"
 #include "elliptical/data/catalog_checks_impl.h"
 #include "elliptical/data/image/cifar.h"
 #include "elliptical/data/image/codec.h"
@@ -17,6 +18,8 @@ namespace elliptical::data {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr uint64_t kMaxLabelBytes = uint64_t{1} << 20;  // 50,000 labels are a tenth
 
 void require_count(const std::string& path, const char* what, int64_t expected, int64_t found) {
   if (expected != 0 && expected != found) {
@@ -60,19 +63,6 @@ void check_pictures(const ImageSet& set) {
   }
 }
 
-/// `[6,9,9, ...]`, numbers below 10.
-std::vector<uint8_t> parse_labels(std::string_view text, const std::string& name) {
-  std::vector<uint8_t> labels;
-  for (const char c : text) {
-    if (c >= '0' && c <= '9') {
-      labels.push_back(static_cast<uint8_t>(c - '0'));
-    } else if (std::string_view("[], \n").find(c) == std::string_view::npos) {
-      throw DataError(name + ": must be a list of digits");
-    }
-  }
-  return labels;
-}
-
 /// A sheet has 32 x 32 pixels a row; the result one record a row.
 std::string records_of_sheet(const fs::path& sheet, std::span<const uint8_t> labels) {
   const std::string bytes = read_file(sheet);
@@ -96,6 +86,21 @@ std::string records_of_sheet(const fs::path& sheet, std::span<const uint8_t> lab
 }
 
 }  // namespace
+
+std::vector<uint8_t> parse_label_list(std::string_view text, const std::string& name) {
+  constexpr int64_t kNumClasses = 10;
+  const auto list = parse_json<nlohmann::json>(text, name);
+  if (!list.is_array()) throw DataError(name + ": must be a list of labels, is none");
+  std::vector<uint8_t> labels;
+  for (const nlohmann::json& label : list) {
+    if (!label.is_number_unsigned() || label.get<uint64_t>() >= kNumClasses) {
+      throw DataError(name + ": label " + std::to_string(labels.size()) +
+                      " must be a whole number from 0 to 9, is none");
+    }
+    labels.push_back(label.get<uint8_t>());
+  }
+  return labels;
+}
 
 void check_text_file(const DataFile& file, std::string_view text, const std::string& path) {
   check_text(text, path);
@@ -158,9 +163,15 @@ void convert_cifar_10_sheets(const fs::path& from, const fs::path& to) {
     writer.finish();
   };
   const fs::path train_file = from / "train_lables.json", test_file = from / "test_lables.json";
-  const auto train = parse_labels(read_file(train_file), train_file.string());
-  const auto test = parse_labels(read_file(test_file), test_file.string());
+  const auto read_labels = [](const fs::path& file) {
+    return parse_label_list(read_file(file, kMaxLabelBytes), file.string());
+  };
+  const auto train = read_labels(train_file), test = read_labels(test_file);
   const size_t num_sheets = cifar_10().train_files.size();
+  if (train.size() % num_sheets != 0) {
+    throw DataError(train_file.string() + ": must have as many labels for each of " +
+                    std::to_string(num_sheets) + " sheets, has " + std::to_string(train.size()));
+  }
   const size_t rows = train.size() / num_sheets;
   for (size_t i = 0; i < num_sheets; ++i) {
     const fs::path file = cifar_10().train_files[i];

@@ -3,9 +3,11 @@
 // What the entries of the catalog check and convert.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "elliptical/data/catalog.h"
 
@@ -28,6 +30,9 @@ void check_imagenet(const std::filesystem::path& folder);
 void check_imagenet_a(const std::filesystem::path& folder);
 void check_imagenet_c(const std::filesystem::path& folder);
 void check_imagenet_r(const std::filesystem::path& folder);
+
+/// `[6,9,9, ...]`: JSON, numbers from 0 to 9. Throws DataError that begins with `name`.
+std::vector<uint8_t> parse_label_list(std::string_view text, const std::string& name);
 
 /// The six binary files and the class names out of PNG sheets (a picture a row) and lists of
 /// labels.

@@ -22,6 +22,8 @@ void check_tensor(const char* op, const char* list, size_t i, const at::Tensor& 
                     tensor.device());
   TORCH_CHECK_VALUE(tensor.is_contiguous(), op, ": ", list, "[", i,
                     "] must be contiguous, got strides ", tensor.strides());
+  TORCH_CHECK_NOT_IMPLEMENTED(!tensor._fw_grad(0).defined(), op, ": ", list, "[", i,
+                              "] must have no forward-mode tangent: a step in place has none");
 }
 
 void check_list(const char* list, const Tensors& tensors, const Tensors& parameters) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "elliptical/report/variant_bench.h"
 
-#include <algorithm>
 #include <charconv>
+#include <set>
 
 #include "elliptical/base/errors.h"
 #include "elliptical/base/files.h"
@@ -81,16 +81,18 @@ json memory_spec() {
 }  // namespace
 
 VariantBench read_variant_bench(const std::filesystem::path& path) {
+  return parse_variant_bench(read_file(path, kLimits.max_bytes), path.string());
+}
+
+VariantBench parse_variant_bench(std::string_view text, const std::string& name) {
   VariantBench bench;
   try {
-    const json records = parse_json<json>(read_file(path, kLimits.max_bytes), "it");
+    const json records = parse_json<json>(text, "it", kLimits);
     if (!records.is_array() || records.empty()) throw DataError("has no list of records");
     for (const json& record : records) add_variant(record, bench);
-  } catch (const FileError&) {
-    throw;
   } catch (const std::exception& error) {
     throw DataError(
-        path.string() +
+        name +
         ": must be what `elliptical bench --what variants --format json` prints: " + error.what());
   }
   return bench;
@@ -112,12 +114,11 @@ std::vector<Chart> variant_charts(const VariantBench& bench) {
                             "so that linear growth has slope 1.",
                     .tables = {"variant_memory"},
                     .spec = memory_spec()});
-  json values = json::array();
+  std::set<int64_t> tokens;
   for (size_t row = 0; row < bench.memory.size(); ++row) {
-    const json& tokens = bench.memory.at(row, "tokens");
-    if (std::find(values.begin(), values.end(), tokens) == values.end()) values.push_back(tokens);
+    tokens.insert(bench.memory.at(row, "tokens").get<int64_t>());
   }
-  charts.back().spec["encoding"]["x"]["axis"]["values"] = values;
+  charts.back().spec["encoding"]["x"]["axis"]["values"] = tokens;
   return charts;
 }
 

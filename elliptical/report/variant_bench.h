@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "elliptical/report/charts.h"
@@ -19,8 +20,9 @@ struct VariantBench {
   DataTable memory{{"attention", "tokens", "mebibytes"}};
 };
 
-/// Throws DataError when the file is not such a list.
+/// Throw DataError when it is not such a list.
 VariantBench read_variant_bench(const std::filesystem::path& path);
+VariantBench parse_variant_bench(std::string_view text, const std::string& name);
 
 /// Draw the tables "variant_times" and "variant_memory".
 std::vector<Chart> variant_charts(const VariantBench& bench);

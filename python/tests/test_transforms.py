@@ -25,6 +25,39 @@ def attention(**options):
     return lambda q, k, v, x: elliptical.attention(q, k, v, x.sigmoid(), **options)
 
 
+def estimator_options(estimator, v_prev, q, k):
+    """What an estimator of the metric reads, so that each of four tensors has a derivative where it can."""
+    return {
+        "difference": dict(v_prev=v_prev),
+        "median": dict(v_prev=v_prev),
+        "isotropic": dict(v_prev=v_prev),
+        "quotient": dict(v_prev=v_prev, q=q, q_prev=k),
+        "consistent": dict(q=q, k=k),
+        "jacobian": dict(q=q, k=k, query_stride=2),
+        "random": dict(generator=torch.Generator().manual_seed(4), low=0.2),
+        "random_fixed": dict(seed=3),
+        "constant": dict(value=0.7),
+        "matched": dict(value=1.3),
+        "temperature": dict(temperature=k.mean((0, 2, 3)).exp()),
+    }[estimator]
+
+
+# For `random` see below: its numbers depend on the dtype.
+ESTIMATORS = torch.ops.elliptical._metric_estimators()[::3]
+SAME_IN_DOUBLE = [name for name in ESTIMATORS if name != "random"]
+
+
+def layer(estimator, scope="sequence"):
+    """Attention with such a metric: a control that reads no tensor has derivatives by way of the attention alone."""
+
+    def call(v, v_prev, q, k):
+        options = estimator_options(estimator, v_prev, q, k)
+        m = elliptical.metric(v, estimator=estimator, scope=scope, differentiable=True, **options)
+        return elliptical.attention(q, k, v, m, is_causal=scope == "prefix") + 0 * v_prev
+
+    return call
+
+
 def metric(**options):
     def call(v, v_prev, q, k):
         inputs = dict(q=q, k=k) if options.get("estimator") in ("consistent", "jacobian") else {}
@@ -50,9 +83,8 @@ OPS = {
     "metric isotropic": metric(estimator="isotropic"),
     "metric consistent": metric(estimator="consistent"),
     "metric jacobian": metric(estimator="jacobian", query_stride=2),
-    "layer": lambda v, v_prev, q, k: elliptical.attention(
-        q, k, v, elliptical.metric(v, v_prev, differentiable=True)
-    ),
+    **{f"layer {name}": layer(name) for name in SAME_IN_DOUBLE},
+    **{f"layer {name} prefix": layer(name, "prefix") for name in ("difference", "temperature")},
 }
 
 
@@ -104,6 +136,22 @@ def test_forward_mode_agrees_with_reverse_mode(op):
     reverse = sum((g * t).sum() for g, t in zip(pull(out.cos()), tangents, strict=True))
     assert forward.abs() > 1e-3
     torch.testing.assert_close(forward, reverse, rtol=1e-3, atol=1e-4)
+
+
+# vmap has a rule for random numbers only where it is told one; jacfwd, jacrev and hessian use it.
+REFUSED_FOR_RANDOM = ("vmap", "per-sample grad", "jacfwd", "hessian")
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS)
+def test_the_random_metric_is_a_constant_under_every_transform(transform):
+    x = numbers(4)
+    m = elliptical.metric(x[0], estimator="random", **estimator_options("random", *x[1:]))
+    fixed = lambda v, v_prev, q, k: elliptical.attention(q, k, v, m) + 0 * v_prev  # noqa: E731
+    if transform in REFUSED_FOR_RANDOM:
+        with pytest.raises(RuntimeError, match="random"):
+            TRANSFORMS[transform](layer("random"), x)
+        return
+    torch.testing.assert_close(TRANSFORMS[transform](layer("random"), x), TRANSFORMS[transform](fixed, x))
 
 
 @pytest.mark.parametrize("scope", ["sequence", "prefix"])

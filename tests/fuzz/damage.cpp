@@ -84,7 +84,7 @@ std::vector<Span> spans(std::string_view text) {
 }
 
 std::string brackets(RandomStream& random) {
-  constexpr std::array<size_t, 6> kDepths = {1, 7, 8, 16, 17, 3000};
+  constexpr std::array<size_t, 7> kDepths = {1, 7, 8, 16, 17, 3000, 60'000};
   const size_t depth = one_of(kDepths, random);
   if (random.below(2) == 0) return std::string(depth, '[') + std::string(depth, ']');
   std::string text;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// A libFuzzer program for one target; which one is set where it is compiled (tools/fuzz).
+// The libFuzzer program; ELLIPTICAL_FUZZ_TARGET in the environment names its target (tools/fuzz).
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <string_view>
 
 #include "tests/fuzz/targets.h"
@@ -13,16 +14,22 @@ extern "C" size_t LLVMFuzzerMutate(uint8_t* bytes, size_t size, size_t max_size)
 namespace {
 
 const elliptical::test::FuzzTarget& target() {
-  static const elliptical::test::FuzzTarget& chosen = *std::find_if(
-      elliptical::test::fuzz_targets().begin(), elliptical::test::fuzz_targets().end(),
-      [](const auto& each) { return std::string_view(each.name) == ELLIPTICAL_FUZZ_TARGET; });
+  static const elliptical::test::FuzzTarget& chosen = []() -> const auto& {
+    const char* name = std::getenv("ELLIPTICAL_FUZZ_TARGET");
+    const auto& all = elliptical::test::fuzz_targets();
+    const auto found = std::find_if(all.begin(), all.end(), [&](const auto& each) {
+      return name != nullptr && std::string_view(each.name) == name;
+    });
+    elliptical::test::require(found != all.end(), "ELLIPTICAL_FUZZ_TARGET names a target");
+    return *found;
+  }();
   return chosen;
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
-  target().run({reinterpret_cast<const char*>(bytes), size});
+  elliptical::test::run_target(target(), {reinterpret_cast<const char*>(bytes), size});
   return 0;
 }
 

@@ -4,12 +4,9 @@
 // the build are what makes it worthwhile.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <set>
 #include <span>
-#include <string_view>
 
 #include "elliptical/base/checkpoint_folder.h"
 #include "elliptical/base/checkpoint_state.h"
@@ -17,64 +14,19 @@
 #include "elliptical/base/random.h"
 #include "elliptical/base/safetensors.h"
 #include "elliptical/measure/attack_score.h"
+#include "tests/fuzz/corpus.h"
 #include "tests/fuzz/damage.h"
 #include "tests/fuzz/targets.h"
 
 namespace elliptical::test {
 namespace {
 
-using namespace std::string_view_literals;
-
-const auto kCorpora = std::filesystem::path(ELLIPTICAL_SOURCE_DIR) / "tests/fixtures/corpus";
-
-std::vector<std::string> read_corpus(const std::string& name) {
-  std::vector<std::filesystem::path> paths;
-  for (const auto& entry : std::filesystem::directory_iterator(kCorpora / name))
-    paths.push_back(entry.path());
-  std::sort(paths.begin(), paths.end());
-  std::vector<std::string> corpus;
-  for (const auto& path : paths) {
-    std::ifstream file(path, std::ios::binary);
-    corpus.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
-  }
-  return corpus;
-}
-
-std::string mutate(const std::vector<std::string>& corpus, RandomStream& random) {
-  std::string bytes = corpus[random.below(corpus.size())];
-  const uint64_t num_changes = 1 + random.below(4);
-  for (uint64_t i = 0; i < num_changes; ++i) {
-    const size_t place = random.below(bytes.size() + 1);
-    const size_t length = random.below(std::min<size_t>(bytes.size() - place, 16) + 1);
-    constexpr auto kTelling = "\0\xFF\x7F\x80 \n\"{}[]:,.-09ea=\\"sv;
-    switch (random.below(5)) {
-      case 0:
-        if (place < bytes.size()) bytes[place] = static_cast<char>(random.next());
-        break;
-      case 1:
-        if (place < bytes.size()) bytes[place] = kTelling[random.below(kTelling.size())];
-        break;
-      case 2:
-        bytes.erase(place, length);
-        break;
-      case 3:
-        bytes.insert(place, std::string(bytes, place, length));
-        break;
-      default: {
-        const std::string& other = corpus[random.below(corpus.size())];
-        bytes.insert(place, other, random.below(other.size() + 1), 16);
-      }
-    }
-  }
-  return bytes;
-}
-
 class Replay : public testing::TestWithParam<FuzzTarget> {};
 
 TEST_P(Replay, S6CorpusAndMutations) {
   const std::vector<std::string> corpus = read_corpus(GetParam().name);
   ASSERT_FALSE(corpus.empty());
-  for (const std::string& bytes : corpus) GetParam().run(bytes);
+  for (const std::string& bytes : corpus) run_target(GetParam(), bytes);
   RandomStream random(RandomKey(1).derive(GetParam().name));
   for (int i = 0; i < 3000; ++i) {
     std::string bytes = mutate(corpus, random);
@@ -84,17 +36,21 @@ TEST_P(Replay, S6CorpusAndMutations) {
         bytes = GetParam().damage(bytes, random);
       }
     }
-    GetParam().run(bytes);
+    run_target(GetParam(), bytes);
   }
 }
 
-// The programs of tools/fuzz are made of the folders.
-TEST(Targets, HaveTheNamesOfTheCorpora) {
-  std::set<std::string> corpora, targets;
-  for (const auto& entry : std::filesystem::directory_iterator(kCorpora))
-    corpora.insert(entry.path().filename());
-  for (const FuzzTarget& target : fuzz_targets()) targets.insert(target.name);
-  EXPECT_EQ(targets, corpora);
+// A folder without a target would be replayed by nobody, and the whole is part of every clone.
+TEST(Corpus, S6EveryFolderHasATargetAndAllAreSmall) {
+  std::set<std::string> names, folders;
+  for (const FuzzTarget& target : fuzz_targets()) names.insert(target.name);
+  uintmax_t num_bytes = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(corpus_folder())) {
+    if (entry.is_directory()) folders.insert(entry.path().filename().string());
+    if (entry.is_regular_file()) num_bytes += entry.file_size();
+  }
+  EXPECT_EQ(names, folders);
+  EXPECT_LT(num_bytes, 1'000'000);
 }
 
 /// Of 1000 damaged files of a corpus those that `accepts` does not throw at.

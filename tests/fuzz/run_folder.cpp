@@ -10,6 +10,7 @@
 #include "elliptical/base/checkpoint_folder.h"
 #include "elliptical/base/checkpoint_state.h"
 #include "elliptical/base/errors.h"
+#include "elliptical/base/files.h"
 #include "elliptical/base/json.h"
 #include "elliptical/base/records.h"
 #include "elliptical/base/safetensors.h"
@@ -33,7 +34,7 @@ std::string tensor_file(const std::vector<TensorBytes>& tensors,
   return file;
 }
 
-std::string checkpoint_path(int64_t step, const char* file) {
+std::string checkpoint_path(int64_t step, const std::string& file) {
   return "checkpoints/" + checkpoint_name(step) + "/" + file;
 }
 
@@ -47,16 +48,23 @@ void add_checkpoint(int64_t step, Files& files) {
   const std::string model = tensor_file({{"proj.weight", ElementType::kF32, {2, 3}, bytes}}),
                     optimizer = tensor_file({{"m.proj.weight", ElementType::kF32, {2, 3}, bytes},
                                              {"v.proj.weight", ElementType::kF32, {6}, bytes}});
-  files[checkpoint_path(step, kModelFile)] = model;
-  files[checkpoint_path(step, kOptimizerFile)] = optimizer;
-  files[checkpoint_path(step, kStateFile)] =
-      checkpoint_state_text({.step = step,
-                             .seed = 1,
-                             .evaluated = true,
-                             .config = "seed = 1\n",
-                             .data = {{"train", "0123"}},
-                             .program = "elliptical 1"},
-                            {{kModelFile, written(model)}, {kOptimizerFile, written(optimizer)}});
+  const Files parts = {{kModelFile, model},
+                       {kOptimizerFile, optimizer},
+                       {kAverageFile, model},
+                       {kTaskFile, tensor_file({{"weights", ElementType::kF32, {6}, bytes}})},
+                       {kVocabularyFile, "<eos>\nthe\n<unk>\n"}};
+  std::map<std::string, WrittenFile> checksums;
+  for (const auto& [name, part] : parts) {
+    files[checkpoint_path(step, name)] = part;
+    checksums[name] = written(part);
+  }
+  files[checkpoint_path(step, kStateFile)] = checkpoint_state_text({.step = step,
+                                                                    .seed = 1,
+                                                                    .evaluated = true,
+                                                                    .config = "seed = 1\n",
+                                                                    .data = {{"train", "0123"}},
+                                                                    .program = "elliptical 1"},
+                                                                   checksums);
 }
 
 std::string record_lines() {
@@ -148,7 +156,8 @@ std::string damaged(const std::string& name, const std::string& text, RandomStre
   if (random.below(8) == 0) return damage_bytes(text, random);
   if (name.ends_with(".safetensors")) return damage_tensors(text, random);
   if (name.ends_with(".json")) return damage_json(text, random);
-  return name.ends_with(".jsonl") ? damage_lines(text, random) : damage_bytes(text, random);
+  const bool has_lines = name.ends_with(".jsonl") || name.ends_with(".txt");
+  return has_lines ? damage_lines(text, random) : damage_bytes(text, random);
 }
 
 /// Lengths and checksums in state.json are those of the files, so that what is behind them is read.
@@ -157,7 +166,8 @@ void fit_checksums(int64_t step, Files& files) {
   if (!files.contains(path)) return;
   succeeds<DataError>([&] {
     auto json = parse_json<nlohmann::ordered_json>(files[path], path);
-    for (const char* name : {kModelFile, kOptimizerFile}) {
+    for (const char* name :
+         {kModelFile, kOptimizerFile, kAverageFile, kTaskFile, kVocabularyFile}) {
       const auto file = files.find(checkpoint_path(step, name));
       if (file == files.end() || !json.is_object() || !json.contains("files")) continue;
       if (!json["files"].is_object()) continue;
@@ -176,6 +186,19 @@ uint32_t number(std::string_view bytes) {
 }
 
 }  // namespace
+
+void read_checkpoint_files(const CheckpointFolder& checkpoint) {
+  for (const char* name : {kModelFile, kOptimizerFile, kAverageFile, kTaskFile}) {
+    const bool may_lack = name == kAverageFile || name == kTaskFile;
+    if (may_lack && !checkpoint.has(name)) continue;
+    const SafetensorsFile file(checkpoint.checked_file(name));
+    for (const TensorEntry& entry : file.header().tensors) {
+      std::vector<std::byte> bytes(entry.end - entry.begin);
+      file.read(entry, bytes);
+    }
+  }
+  if (checkpoint.has(kVocabularyFile)) read_file(checkpoint.checked_file(kVocabularyFile));
+}
 
 std::string read_text(const fs::path& file) {
   std::ifstream stream(file, std::ios::binary);

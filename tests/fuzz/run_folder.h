@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "elliptical/base/checkpoint_folder.h"
+
 namespace elliptical::test {
 
 struct RunDamage {
@@ -19,6 +21,10 @@ struct RunDamage {
 /// Writes the folder anew. Each eight bytes are one damage: file, kind, four bytes of randomness,
 /// whether checksums are made to fit afterwards.
 RunDamage make_damaged_run(std::string_view bytes, const std::filesystem::path& folder);
+
+/// Reads all files of a checkpoint, as store::read_checkpoint does, without torch. That both take
+/// the same checkpoints is a test of the program (tests/run/damaged_runs_test.cpp).
+void read_checkpoint_files(const CheckpointFolder& checkpoint);
 
 std::string read_text(const std::filesystem::path& file);
 

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// Fuzz targets for what a run folder holds: state.json, lines of records and attacks, snapshots,
-// and a whole folder that is damaged as its input says. Damage gives the next older checkpoint or
-// an error of the promised type that names the file; never a crash, more than a second, or memory
-// beyond the bound of the fuzzer.
-#include <stdlib.h>
-#include <time.h>
-
+// Fuzz targets for what a run folder holds: state.json, words, lines of records and attacks,
+// snapshots, and a whole folder that is damaged as its input says. Damage gives the next older
+// checkpoint or an error of the promised type that names the file; never a crash or memory beyond
+// the bound of the fuzzer.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <span>
 
 #include "elliptical/base/checkpoint_folder.h"
 #include "elliptical/base/checkpoint_state.h"
@@ -19,7 +15,7 @@
 #include "elliptical/base/json.h"
 #include "elliptical/base/lines.h"
 #include "elliptical/base/records.h"
-#include "elliptical/base/safetensors.h"
+#include "elliptical/data/text/vocabulary.h"
 #include "elliptical/measure/attack_score.h"
 #include "elliptical/report/attack_pictures.h"
 #include "elliptical/report/comparison.h"
@@ -30,6 +26,7 @@
 #include "elliptical/tasks/language_model_measures.h"
 #include "tests/fuzz/damage.h"
 #include "tests/fuzz/run_folder.h"
+#include "tests/fuzz/scratch.h"
 #include "tests/fuzz/targets.h"
 
 namespace elliptical::test {
@@ -37,20 +34,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-
-/// Of this thread, so that a busy machine is no hang.
-class CpuLimit {
- public:
-  ~CpuLimit() { require(now() - start_ < 1, "an input takes less than a second"); }
-
- private:
-  static double now() {
-    timespec time{};
-    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-  }
-  double start_ = now();
-};
 
 /// True when `action` ends; a DataError must name the file.
 template <class Action>
@@ -65,32 +48,7 @@ bool reads(const fs::path& file, Action action) {
   }
 }
 
-/// In memory where the system has such a place.
-fs::path scratch_folder() {
-  const fs::path memory = "/dev/shm";
-  std::error_code ignored;
-  std::string name =
-      ((fs::is_directory(memory, ignored) ? memory : fs::temp_directory_path()) / "fuzz.XXXXXX")
-          .string();
-  require(::mkdtemp(name.data()) != nullptr, "there is a folder for files");
-  return name;
-}
-
-/// Goes with the process.
-const fs::path& scratch() {
-  struct Scratch {
-    fs::path path = scratch_folder();
-    ~Scratch() {
-      std::error_code ignored;
-      fs::remove_all(path, ignored);
-    }
-  };
-  static const Scratch folder;
-  return folder.path;
-}
-
 void run_state(std::string_view bytes) {
-  const CpuLimit limit;
   const fs::path file = "run/checkpoints/step-2/state.json";
   reads(file, [&] { parse_checkpoint_state(bytes, file); });
   // With the right checksum the fields behind it are read as well.
@@ -106,7 +64,6 @@ void run_state(std::string_view bytes) {
 }
 
 void run_records(std::string_view bytes) {
-  const CpuLimit limit;
   std::string kept;
   size_t num_lines = 0;
   LineSplitter splitter([&](const Line& line) {
@@ -124,7 +81,7 @@ void run_records(std::string_view bytes) {
   require(again == kept, "records read back");
 }
 
-void add_attacks(std::string_view bytes) {
+void run_attacks(std::string_view bytes) {
   std::map<std::string, measure::AttackScore> totals;
   LineSplitter splitter([&](const Line& line) {
     succeeds<DataError>([&] {
@@ -142,11 +99,6 @@ void add_attacks(std::string_view bytes) {
     });
   });
   splitter.take(bytes);
-}
-
-void run_attacks(std::string_view bytes) {
-  const CpuLimit limit;
-  add_attacks(bytes);
 }
 
 void show(const report::RunData& run) {
@@ -167,7 +119,6 @@ void show(const report::RunData& run) {
 
 /// One file, read as a snapshot and as pictures of an attack.
 void run_snapshot(std::string_view bytes) {
-  const CpuLimit limit;
   const fs::path file = scratch() / "snapshot.safetensors";
   std::ofstream(file, std::ios::binary) << bytes;
   report::RunData run;
@@ -176,18 +127,23 @@ void run_snapshot(std::string_view bytes) {
   show(run);
 }
 
-void read_checkpoint_files(const CheckpointFolder& checkpoint) {
-  for (const char* name : {kModelFile, kOptimizerFile}) {
-    const SafetensorsFile file(checkpoint.checked_file(name));
-    for (const TensorEntry& entry : file.header().tensors) {
-      std::vector<std::byte> bytes(entry.end - entry.begin);
-      file.read(entry, bytes);
+/// Words as a checkpoint of a language model has them.
+void run_vocabulary(std::string_view bytes) {
+  const fs::path file = "run/checkpoints/step-2/vocabulary.txt";
+  reads(file, [&] {
+    const data::Vocabulary words = data::Vocabulary::from_text(bytes, file.string());
+    const std::string text = words.to_text();
+    require(data::Vocabulary::from_text(text, "v").to_text() == text, "a vocabulary reads back");
+    for (int32_t id = 0; id < words.size(); ++id) {
+      require(words.id(words.word(id)) == id, "words and ids belong together");
     }
-  }
+    for (const int32_t id : data::encode(bytes, words)) {
+      require(id >= 0 && id < words.size(), "ids are in the vocabulary");
+    }
+  });
 }
 
 void run_folder(std::string_view bytes) {
-  const CpuLimit limit;
   const fs::path folder = scratch() / "run";
   const RunDamage damage = make_damaged_run(bytes, folder);
 
@@ -198,6 +154,10 @@ void run_folder(std::string_view bytes) {
   if (!damage.is_damaged("step-4")) require(newest == 4, "the newest whole checkpoint is used");
   if (!damage.is_damaged("step-2")) {
     require(newest == 4 || newest == 2, "the next older checkpoint is used");
+  }
+  if (newest) {
+    const fs::path words = checkpoints / checkpoint_name(*newest) / kVocabularyFile;
+    if (fs::is_regular_file(words)) run_vocabulary(read_text(words));
   }
   for (const std::string& notice : notices) {
     require(notice.find((checkpoints / "step-").string()) != std::string::npos,
@@ -223,7 +183,7 @@ void run_folder(std::string_view bytes) {
     RecordWriter::truncate_after_step(file, INT64_MAX, [&](const std::string&) { --num_damaged; });
     require(num_damaged == 0 && read_records(file).size() == before.size(),
             "a resume leaves out damaged lines and no others");
-    add_attacks(read_text(file));
+    run_attacks(read_text(file));
   }
 }
 
@@ -234,7 +194,8 @@ std::vector<FuzzTarget> run_targets() {
           {"records", run_records, damage_lines},
           {"run_folder", run_folder},
           {"snapshot", run_snapshot, damage_tensors},
-          {"state", run_state, damage_json}};
+          {"state", run_state, damage_json},
+          {"vocabulary", run_vocabulary, damage_lines}};
 }
 
 }  // namespace elliptical::test

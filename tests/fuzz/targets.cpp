@@ -2,6 +2,8 @@
 #include "tests/fuzz/targets.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,6 +13,7 @@
 #include "elliptical/base/records.h"
 #include "elliptical/base/safetensors.h"
 #include "elliptical/data/archive.h"
+#include "elliptical/data/catalog_checks_impl.h"
 #include "elliptical/data/corrupt/word_swap.h"
 #include "elliptical/data/image/cifar.h"
 #include "elliptical/data/image/codec.h"
@@ -23,7 +26,9 @@
 #include "elliptical/data/text/tokens.h"
 #include "elliptical/data/text/vocabulary.h"
 #include "elliptical/data/xz.h"
+#include "elliptical/report/variant_bench.h"
 #include "tests/fuzz/damage.h"
+#include "tests/fuzz/scratch.h"
 
 namespace elliptical::test {
 namespace {
@@ -90,12 +95,25 @@ struct RecipeOptions {
   }
 };
 
+/// Where there are `base.toml`, `second.toml`, which has a base itself, and `folder.toml`.
+const std::filesystem::path& bases() {
+  static const std::filesystem::path folder = [] {
+    std::ofstream(scratch() / "base.toml") << "seed = 7\n[shape]\nname = \"square\"\n";
+    std::ofstream(scratch() / "second.toml") << "base = \"base.toml\"\n";
+    std::filesystem::create_directory(scratch() / "folder.toml");
+    return scratch();
+  }();
+  return folder;
+}
+
 void run_recipe(std::string_view bytes) {
-  // A base would be a file of this machine.
-  if (bytes.find("base") != std::string_view::npos) return;
+  // A base elsewhere would be a file of this machine.
+  const bool has_base = bytes.find("base") != std::string_view::npos;
+  if (has_base && bytes.find_first_of("/\\") != std::string_view::npos) return;
+  const std::filesystem::path name = bases() / "recipe.toml";
   RecipeOptions options;
   const std::string text(bytes);
-  if (succeeds<ConfigError>([&] { read_recipe_text(text, "f", fields_of(options)); })) {
+  if (succeeds<ConfigError>([&] { read_recipe_text(text, name, fields_of(options)); })) {
     const std::string effective = to_toml(fields_of(options));
     RecipeOptions again;
     read_recipe_text(effective, "effective", fields_of(again));
@@ -264,11 +282,33 @@ void run_xz(std::string_view bytes) {
   });
 }
 
+void run_labels(std::string_view bytes) {
+  succeeds<DataError>([&] {
+    for (const uint8_t label : data::parse_label_list(bytes, "f")) {
+      require(label < 10, "labels are classes");
+    }
+  });
+}
+
+/// `report --bench`.
+void run_variants(std::string_view bytes) {
+  succeeds<DataError>([&] {
+    const report::VariantBench bench = report::parse_variant_bench(bytes, "f");
+    size_t size = bench.times.to_json().dump().size() + bench.memory.to_json().dump().size();
+    for (const report::Chart& chart : report::variant_charts(bench)) {
+      size += chart.spec.dump().size();
+    }
+    // Three rows of numbers may come of a field of some 20 bytes.
+    require(size < 20'000 + 20 * bytes.size(), "a page is about as large as what it shows");
+  });
+}
+
 }  // namespace
 
 std::vector<FuzzTarget> parser_targets() {
   return {{"archive", run_archive},
           {"cifar", run_cifar},
+          {"labels", run_labels, damage_json},
           {"listops", run_listops},
           {"packed_index", run_packed_index},
           {"packed_weights", run_packed_weights},
@@ -279,6 +319,7 @@ std::vector<FuzzTarget> parser_targets() {
           {"safetensors", run_safetensors, damage_tensors},
           {"text", run_text},
           {"text_row", run_text_row, damage_lines},
+          {"variants", run_variants, damage_json},
           {"word_swap", run_word_swap},
           {"xz", run_xz}};
 }

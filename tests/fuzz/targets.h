@@ -24,9 +24,12 @@ struct FuzzTarget {
 /// Their names are also folders of tests/fixtures/corpus.
 const std::vector<FuzzTarget>& fuzz_targets();
 
-/// Those of targets.cpp: data, recipes, single records. Those of run_targets.cpp: run folders.
+/// Those of targets.cpp: data, recipes, benches. Those of run_targets.cpp: run folders.
 std::vector<FuzzTarget> parser_targets();
 std::vector<FuzzTarget> run_targets();
+
+/// Runs it on one input, which may take a second of processor time.
+void run_target(const FuzzTarget& target, std::string_view bytes);
 
 /// Ends the process with what was promised.
 void require(bool condition, const char* what);

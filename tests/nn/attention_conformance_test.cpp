@@ -13,6 +13,7 @@
 #include "elliptical/base/errors.h"
 #include "tests/support/attention_stack.h"
 #include "tests/support/attention_variants.h"
+#include "tests/support/forward_mode.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/limited_attention.h"
 
@@ -114,6 +115,30 @@ TEST_P(AttentionConformance, GradientsMatchDifferences) {
         return {stack.forward(in[0])};
       },
       {x}, 1e-6, 1e-6));
+}
+
+/// Of a model's weights and tokens, in float, where kernels run otherwise: their reverse mode. A
+/// derivative of 0 would not be noticed by anybody.
+TEST_P(AttentionConformance, ForwardModeIsReverseModeOrRefused) {
+  const AttentionStack stack(GetParam().options(), kCausal);
+  const at::Tensor x = wave({B, N, C}), tangent = wave({B, N, C}, 0.4);
+  const at::Tensor own = x.clone().requires_grad_();
+  const at::Tensor out = stack.forward(own), weights = wave(out.sizes(), 1.3);
+  const at::Tensor gradient = torch::autograd::grad({(out * weights).sum()}, {own})[0];
+  support::DualValue dual;
+  try {
+    dual = support::forward_derivative(
+        [&](const std::vector<at::Tensor>& in) { return stack.forward(in[0]); }, {x}, {tangent});
+  } catch (const c10::Error& error) {
+    EXPECT_NE(std::string(error.what()).find("forward"), std::string::npos) << error.what();
+    return;
+  }
+  ASSERT_TRUE(dual.tangent.defined());
+  const double forward = (dual.tangent * weights).sum().item<double>();
+  const at::Tensor products = gradient * tangent;
+  // Some hundred float32 products through three layers.
+  EXPECT_NEAR(forward, products.sum().item<double>(),
+              1e-4 * std::max(1.0, products.abs().sum().item<double>()));
 }
 
 TEST_P(AttentionConformance, EveryParameterLearns) {

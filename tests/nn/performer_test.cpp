@@ -13,6 +13,7 @@
 #include "tests/support/attention_stack.h"
 #include "tests/support/attention_variants.h"
 #include "tests/support/error_message.h"
+#include "tests/support/forward_mode.h"
 #include "tests/support/gradcheck.h"
 
 namespace elliptical::nn {
@@ -153,6 +154,27 @@ TEST(Favor, GradientsMatchDifferences) {
           return {favor_causal(q, k, in[2], form), favor_two_sided(q, k, in[2], {}, form)};
         },
         inputs));
+  }
+}
+
+/// The fused exponential has no forward rule; in float and double, and not by a derivative of 0.
+TEST(Favor, ForwardModeIsReverseMode) {
+  for (const auto type : {torch::kFloat, torch::kDouble}) {
+    const at::Tensor W =
+        draw_favor_projection(FavorProjection::kGaussian, 3, 2, RandomKey(1)).to(type);
+    const at::Tensor x = wave({1, 1, 66, 2}).to(type), tangent = wave({1, 1, 66, 2}, 0.4).to(type);
+    const auto values = [&](const std::vector<at::Tensor>& in) {
+      const FavorFeatures features = favor_features(in[0], W, {});
+      return features.values * features.log_scale.exp();
+    };
+    const at::Tensor own = x.clone().requires_grad_(), out = values({own});
+    const at::Tensor gradient = torch::autograd::grad({out.cos().sum()}, {own})[0];
+    const support::DualValue dual = support::forward_derivative(values, {x}, {tangent});
+    ASSERT_TRUE(dual.tangent.defined());
+    const double forward = number(-(out.sin() * dual.tangent).sum().to(torch::kDouble));
+    const double size = number((gradient * tangent).abs().sum().to(torch::kDouble));
+    EXPECT_NEAR(forward, number((gradient * tangent).sum().to(torch::kDouble)),
+                (type == torch::kFloat ? 1e-5 : 1e-12) * size);
   }
 }
 

@@ -6,9 +6,7 @@
 #include <torch/torch.h>
 
 namespace elliptical::support {
-namespace {
 
-/// Pseudo-random, the same for every dtype and without a generator's state.
 at::Tensor direction(const at::Tensor& like) {
   return torch::arange(like.numel(), torch::kDouble)
       .mul(1.7)
@@ -16,8 +14,6 @@ at::Tensor direction(const at::Tensor& like) {
       .view(like.sizes())
       .to(like.scalar_type());
 }
-
-}  // namespace
 
 Tensors values_and_gradients(const LayerFunction& function, const Tensors& inputs) {
   Tensors own;

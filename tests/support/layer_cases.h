@@ -15,6 +15,9 @@ namespace elliptical::support {
 using Tensors = std::vector<at::Tensor>;
 using LayerFunction = std::function<at::Tensor(const Tensors&)>;
 
+/// Pseudo-random, the same for every dtype and without a generator's state: what gradients combine.
+at::Tensor direction(const at::Tensor& like);
+
 /// The function's value, then the gradients of a fixed random combination of its elements with
 /// respect to each input (empty where an input is not used).
 Tensors values_and_gradients(const LayerFunction& function, const Tensors& inputs);

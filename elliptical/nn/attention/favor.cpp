@@ -37,7 +37,7 @@ at::Tensor orthogonal_rows(int64_t num_rows, int64_t n, RandomKey key) {
 }
 
 /// logits (..., m) -> exp([logits, -logits] - largest) (..., 2 m), in fewer passes over memory than
-/// separate operations take. `largest` counts as constant.
+/// separate operations take, and without a forward-mode derivative. `largest` counts as constant.
 struct HyperbolicExp : torch::autograd::Function<HyperbolicExp> {
   static at::Tensor forward(torch::autograd::AutogradContext* context,
                             const at::Tensor& logits,
@@ -61,6 +61,12 @@ struct HyperbolicExp : torch::autograd::Function<HyperbolicExp> {
     return {d.narrow(-1, 0, m) - d.narrow(-1, m, m), at::Tensor()};
   }
 };
+
+at::Tensor hyperbolic_exp(const at::Tensor& logits, const at::Tensor& largest) {
+  const bool has_tangent = logits._fw_grad(/*level=*/0).defined();
+  return has_tangent ? (at::cat({logits, -logits}, -1) - largest).exp()
+                     : HyperbolicExp::apply(logits, largest);
+}
 
 /// [v, 1]: numerator and denominator are one product.
 at::Tensor with_ones(const at::Tensor& v) {
@@ -130,8 +136,7 @@ FavorFeatures favor_features(const at::Tensor& x,
   const at::Tensor constant = logits.detach();
   const at::Tensor largest =
       (options.hyperbolic ? constant.abs() : constant).amax(-1, /*keepdim=*/true);
-  return {.values =
-              options.hyperbolic ? HyperbolicExp::apply(logits, largest) : (logits - largest).exp(),
+  return {.values = options.hyperbolic ? hyperbolic_exp(logits, largest) : (logits - largest).exp(),
           .log_scale = largest - half_square};
 }
 

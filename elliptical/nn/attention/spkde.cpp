@@ -95,6 +95,7 @@ KeyWeights SpkdeMixer::weights(const Heads& heads, const Pass& pass) const {
 
 at::Tensor projected_weights(const at::Tensor& x, const ProjectedWeightOptions& options) {
   const at::NoGradGuard no_grad;
+  const at::Tensor points = x.detach();  // the guard does not stop forward mode
   const int64_t B = x.size(0), H = x.size(1), M = x.size(2);
   const double beta = 1.0 / (1.0 - options.outliers);
   at::Tensor weights =
@@ -103,7 +104,7 @@ at::Tensor projected_weights(const at::Tensor& x, const ProjectedWeightOptions& 
   for (int64_t b = 0; b < B; ++b) {  // one sequence at a time: (H, M, M)
     const int64_t length = options.lengths ? (*options.lengths)[b].item<int64_t>() : M;
     if (length == 0) continue;
-    const at::Tensor gram = gram_matrices(x[b].narrow(1, 0, length), options.kernel_scale);
+    const at::Tensor gram = gram_matrices(points[b].narrow(1, 0, length), options.kernel_scale);
     // Each sequence has its own density, of equal weights on its own points.
     const double scale = beta / static_cast<double>(length);
     for (int64_t h = 0; h < H && options.per_head; ++h) {
