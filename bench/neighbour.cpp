@@ -45,7 +45,7 @@ void Neighbour::set_busy(bool busy) {
 }
 
 std::vector<NeighbourResult> measure_neighbour(const TrainingCase& shape,
-                                               const Case& attention,
+                                               const AttentionCase& attention,
                                                int repeats,
                                                const ProgressFn& progress) {
   const auto trainer = make_our_trainer(shape, "elliptical");

@@ -44,7 +44,7 @@ struct NeighbourResult {
 
 /// Steps of `shape` with elliptical attention, and forward calls of `attention`.
 std::vector<NeighbourResult> measure_neighbour(const TrainingCase& shape,
-                                               const Case& attention,
+                                               const AttentionCase& attention,
                                                int repeats,
                                                const ProgressFn& progress = {});
 

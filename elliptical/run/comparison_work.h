@@ -36,7 +36,7 @@ inline constexpr const char *kUsualSplit = "test", *kUsualEps = "1/255";
 struct ComparisonWork {
   std::vector<PlannedRun> plan;
   std::string split = kUsualSplit;
-  std::string method;      ///< of reading the data; empty where there is only one
+  std::string method;          ///< of reading the data; empty where there is only one
   int64_t num_eval_units = 0;  ///< of that split, where they must be known to tell the cost
   std::vector<measure::ChosenDamage> damages;  ///< measured one by one, beside clean data
   AttackPlan attacks;                          ///< strict, through the metric; no cases: none

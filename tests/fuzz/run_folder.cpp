@@ -104,17 +104,18 @@ std::string log_lines() {
 std::string attack_lines() {
   std::string lines;
   for (int64_t batch = 0; batch < 2; ++batch) {
-    lines += to_json_line(to_record({.digest = "d",
-                                     .batch = batch,
-                                     .score = {.count = 4,
-                                               .clean_top1 = 3,
-                                               .clean_top5 = 4,
-                                               .robust_top1 = 2,
-                                               .robust_top5 = 3,
-                                               .seconds = 1.5,
-                                               .outcomes = "1100",
-                                               .stages = {{"apgd-ce", 3}, {"square", 2}}}})) +
-             "\n";
+    lines +=
+        to_json_line(measure::to_record({.digest = "d",
+                                         .batch = batch,
+                                         .score = {.count = 4,
+                                                   .clean_top1 = 3,
+                                                   .clean_top5 = 4,
+                                                   .robust_top1 = 2,
+                                                   .robust_top5 = 3,
+                                                   .seconds = 1.5,
+                                                   .outcomes = "1100",
+                                                   .stages = {{"apgd-ce", 3}, {"square", 2}}}})) +
+        "\n";
   }
   return lines;
 }

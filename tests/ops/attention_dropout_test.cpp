@@ -11,7 +11,7 @@
 namespace elliptical {
 namespace {
 
-constexpr int64_t N = 48;
+constexpr int64_t kTokens = 48;
 
 ops::AttentionOptions with_seed(uint64_t seed, double dropout_p) {
   return {.dropout_p = dropout_p, .generator = at::make_generator<at::CPUGeneratorImpl>(seed)};
@@ -19,8 +19,9 @@ ops::AttentionOptions with_seed(uint64_t seed, double dropout_p) {
 
 /// With equal logits and v = identity, the output is the matrix of dropped probabilities.
 at::Tensor probabilities(uint64_t seed, double dropout_p) {
-  const at::Tensor q = torch::zeros({2, 3, N, 4});
-  return ops::attention(q, q, torch::eye(N).expand({2, 3, N, N}), {}, with_seed(seed, dropout_p));
+  const at::Tensor q = torch::zeros({2, 3, kTokens, 4});
+  return ops::attention(q, q, torch::eye(kTokens).expand({2, 3, kTokens, kTokens}), {},
+                        with_seed(seed, dropout_p));
 }
 
 TEST(AttentionDropout, KeepsTheRightShareAndScalesIt) {
@@ -29,7 +30,7 @@ TEST(AttentionDropout, KeepsTheRightShareAndScalesIt) {
   // 13,824 draws: the standard error of the share is 0.0037.
   EXPECT_NEAR(kept.to(torch::kDouble).mean().item<double>(), 0.75, 0.015);
   EXPECT_TRUE(
-      torch::allclose(p.masked_select(kept), torch::full({}, 1.0 / N / 0.75, torch::kFloat)));
+      torch::allclose(p.masked_select(kept), torch::full({}, 1.0 / kTokens / 0.75, torch::kFloat)));
 }
 
 TEST(AttentionDropout, IsReplayedByTheSeed) {
@@ -38,7 +39,8 @@ TEST(AttentionDropout, IsReplayedByTheSeed) {
 }
 
 TEST(AttentionDropout, TakesASeedItself) {
-  const at::Tensor q = torch::zeros({1, 1, N, 4}), v = torch::eye(N).expand({1, 1, N, N});
+  const at::Tensor q = torch::zeros({1, 1, kTokens, 4}),
+                   v = torch::eye(kTokens).expand({1, 1, kTokens, kTokens});
   const auto drawn = [&](int64_t seed) {
     return ops::attention(q, q, v, {}, {.dropout_p = 0.5, .dropout_seed = seed});
   };
@@ -54,7 +56,8 @@ TEST(AttentionDropout, DiffersBetweenHeadsAndBatchItems) {
 
 TEST(AttentionDropout, DrawsAFreshSeedFromTheGenerator) {
   ops::AttentionOptions options = with_seed(1, 0.5);
-  const at::Tensor q = torch::zeros({1, 1, N, 4}), v = torch::eye(N).expand({1, 1, N, N});
+  const at::Tensor q = torch::zeros({1, 1, kTokens, 4}),
+                   v = torch::eye(kTokens).expand({1, 1, kTokens, kTokens});
   const at::Tensor first = ops::attention(q, q, v, {}, options);
   EXPECT_FALSE(first.equal(ops::attention(q, q, v, {}, options)));
 
@@ -67,8 +70,8 @@ TEST(AttentionDropout, DrawsAFreshSeedFromTheGenerator) {
 
 TEST(AttentionDropout, K7BackwardUsesTheMaskOfForward) {
   // out = P v, so the gradient of sum(out) with respect to v is the column sums of P.
-  const at::Tensor q = torch::zeros({2, 3, N, 4});
-  const at::Tensor v = torch::eye(N).repeat({2, 3, 1, 1}).requires_grad_();
+  const at::Tensor q = torch::zeros({2, 3, kTokens, 4});
+  const at::Tensor v = torch::eye(kTokens).repeat({2, 3, 1, 1}).requires_grad_();
   const at::Tensor out = ops::attention(q, q, v, {}, with_seed(9, 0.5));
   const at::Tensor dv = torch::autograd::grad({out.sum()}, {v})[0];
   const at::Tensor column_sums = out.detach().sum(2).unsqueeze(-1).expand_as(dv);
@@ -76,7 +79,7 @@ TEST(AttentionDropout, K7BackwardUsesTheMaskOfForward) {
 }
 
 TEST(AttentionDropout, BothPathsDropTheSame) {
-  const at::Tensor q = torch::randn({2, 3, N, 4}), v = torch::randn({2, 3, N, 5});
+  const at::Tensor q = torch::randn({2, 3, kTokens, 4}), v = torch::randn({2, 3, kTokens, 5});
   const at::Tensor fused = ops::attention(q, q, v, {}, with_seed(3, 0.4));
   const at::Tensor composite =
       std::get<0>(ops::attention_composite(q, q, v, {}, with_seed(3, 0.4)));

@@ -178,7 +178,8 @@ TEST(Comparison, SwappedTextWholeAndSplit) {
   const Comparison comparison = compare_runs(runs);
   EXPECT_EQ(measures_of(comparison),
             Lines({"clean", "swapped", "clean targets, swapped text", "swapped targets"}));
-  EXPECT_EQ(comparison.strength, 0.025);
+  ASSERT_EQ(comparison.damages.size(), 1);
+  EXPECT_EQ(comparison.damages.front().strength, 0.025);
   const auto& cells = row_of(comparison, "elliptical").cells;
   EXPECT_NEAR(std::log(cells[1]->mean), 4.3, 1e-12);
   EXPECT_NEAR(std::log(cells[2]->mean), 4.2, 1e-12);
@@ -203,8 +204,9 @@ TEST(Comparison, AccuraciesAreComparedInPointsAndMoreIsBetter) {
   const Comparison comparison = compare_runs(runs);
   EXPECT_EQ(measures_of(comparison), Lines({"clean", "corrupted"}));
   EXPECT_EQ(std::string(comparison.measures->main().name), "accuracy");
-  EXPECT_EQ(comparison.corruption, "fog");
-  EXPECT_EQ(comparison.strength, 3);
+  ASSERT_EQ(comparison.damages.size(), 1);
+  EXPECT_EQ(comparison.damages.front().kind, "fog");
+  EXPECT_EQ(comparison.damages.front().strength, 3);
   EXPECT_EQ(comparison.unit, "images");
   const MethodRow& elliptical = comparison.rows[1];
   ASSERT_EQ(elliptical.name, "elliptical");
