@@ -2,6 +2,7 @@
 //
 // `elliptical bench`: our op against its peers on this machine, in turns, as ratios (see bench/).
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <torch/torch.h>
 
 #include <algorithm>

@@ -129,7 +129,10 @@ std::string other_value(RandomStream& random) {
                                                    "{}"};
   const uint64_t choice = random.below(kValues.size() + 3);
   if (choice < kValues.size()) return kValues[choice];
-  if (choice == kValues.size()) return "\"" + std::string(random.below(5000), 'x') + "\"";
+  if (choice == kValues.size()) {
+    std::string text = "\"";
+    return text.append(random.below(5000), 'x').append("\"");
+  }
   return brackets(random);
 }
 

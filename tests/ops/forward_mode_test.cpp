@@ -170,8 +170,8 @@ TEST_P(ForwardMode, TheKernelRunsWithoutIt) {
 INSTANTIATE_TEST_SUITE_P(Layers,
                          ForwardMode,
                          ::testing::ValuesIn(forward_cases()),
-                         [](const auto& info) {
-                           std::string name = info.param.name;
+                         [](const auto& test) {
+                           std::string name = test.param.name;
                            std::replace(name.begin(), name.end(), ' ', '_');
                            return name;
                          });

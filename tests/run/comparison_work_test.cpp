@@ -46,7 +46,7 @@ TEST_F(ComparisonWorkTest, OfTextIsTheUsual) {
   EXPECT_EQ(work.damages[0].perturbation, "word_swap");
   EXPECT_EQ(work.damages[0].assignments, Lines({"swap_rate=0.025"}));
   EXPECT_TRUE(work.attacks.cases.empty());
-  EXPECT_EQ(work.num_tokens, 0) << "the cost of blocks needs no tokens";
+  EXPECT_EQ(work.num_eval_units, 0) << "the cost of blocks needs no tokens";
 }
 
 TEST_F(ComparisonWorkTest, OfTextIsWhatWasAskedFor) {
@@ -55,7 +55,7 @@ TEST_F(ComparisonWorkTest, OfTextIsWhatWasAskedFor) {
   EXPECT_EQ(work.split, "valid");
   EXPECT_EQ(work.method, "sliding");
   EXPECT_TRUE(work.damages.empty());
-  EXPECT_GT(work.num_tokens, 0);
+  EXPECT_GT(work.num_eval_units, 0);
 }
 
 TEST_F(ComparisonWorkTest, OfPicturesHasAttacksAndNoMethod) {
