@@ -15,10 +15,7 @@ namespace elliptical::cli {
 
 int bench_neighbour(const std::string& format, int repeats, bool quick) {
   const bench::TrainingCase model = quick ? bench::tiny_case() : bench::two_core_case();
-  const int64_t N = quick ? 64 : 1024;
-  const bench::TimedCase attention{
-      .shape = {.sizes = {.B = 4, .H = 8, .Hk = 8, .N = N, .M = N, .D = 64, .Dv = 64},
-                .metric = "1H1D"}};
+  const bench::TimedCase attention{.shape = bench::self_attention(4, 8, quick ? 64 : 1024, 64)};
   const auto results =
       bench::measure_neighbour(model, attention.shape, repeats, show_bench_progress);
   const Machine machine = this_machine();

@@ -37,9 +37,7 @@ TEST(Neighbour, IsBusyWhenItIsLetAndGoneAfterwards) {
 }
 
 TEST(Neighbour, BothAreMeasuredInBothWays) {
-  const AttentionCase shape{.sizes = {.B = 1, .H = 2, .Hk = 2, .N = 32, .M = 32, .D = 8, .Dv = 8},
-                            .metric = "1H1D"};
-  const auto results = measure_neighbour(tiny_case(), shape, 3);
+  const auto results = measure_neighbour(tiny_case(), self_attention(1, 2, 32, 8), 3);
   ASSERT_EQ(results.size(), 2u);
   EXPECT_EQ(results[0].what, "training");
   EXPECT_EQ(results[1].what, "attention");

@@ -27,7 +27,9 @@ at::Tensor DensityMixer::mix(const Heads& heads,
                            pass);
 }
 
-KeyWeights DensityMixer::weights(const Heads&, const Pass&) const { return {}; }
+std::optional<KeyWeights> DensityMixer::weights(const Heads&, const Pass&) const {
+  return std::nullopt;
+}
 
 at::Tensor DensityMixer::real_keys(const Heads& heads, const Pass& pass) {
   if (!pass.key_lengths) return {};

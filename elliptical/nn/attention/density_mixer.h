@@ -35,7 +35,7 @@ class DensityMixer : public HeadMixer {
                                    std::unique_ptr<MixerState>* state) const;
   const RegressionOptions& regression() const { return regression_; }
   /// Of the keys in both densities; none: all keys count the same.
-  virtual KeyWeights weights(const Heads& heads, const Pass& pass) const;
+  virtual std::optional<KeyWeights> weights(const Heads& heads, const Pass& pass) const;
   /// (B, 1, M): keys that are no padding; undefined: all.
   static at::Tensor real_keys(const Heads& heads, const Pass& pass);
 

@@ -59,13 +59,13 @@ class RkdeMixer : public DensityMixer {
   }
 
  private:
-  KeyWeights weights(const Heads& heads, const Pass& pass) const override;
+  std::optional<KeyWeights> weights(const Heads& heads, const Pass& pass) const override;
 
   RkdeOptions options_;
   MetricScope scope_;
 };
 
-KeyWeights RkdeMixer::weights(const Heads& heads, const Pass& pass) const {
+std::optional<KeyWeights> RkdeMixer::weights(const Heads& heads, const Pass& pass) const {
   const bool prefix = scope_ == MetricScope::kPrefix;
   const at::Tensor real = real_keys(heads, pass);
   at::Tensor k = normalized_keys(heads.k), v = heads.v;

@@ -67,12 +67,12 @@ class SpkdeMixer : public DensityMixer {
   }
 
  private:
-  KeyWeights weights(const Heads& heads, const Pass& pass) const override;
+  std::optional<KeyWeights> weights(const Heads& heads, const Pass& pass) const override;
 
   SpkdeOptions options_;
 };
 
-KeyWeights SpkdeMixer::weights(const Heads& heads, const Pass& pass) const {
+std::optional<KeyWeights> SpkdeMixer::weights(const Heads& heads, const Pass& pass) const {
   const at::NoGradGuard no_grad;
   const at::Tensor k = normalized_keys(heads.k.to(at::kDouble)), v = heads.v.to(at::kDouble);
   const ProjectedWeightOptions call{.kernel_scale = regression().kernel_scale,
