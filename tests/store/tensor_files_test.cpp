@@ -72,11 +72,11 @@ TEST_F(TensorFileTest, TypesThatTorchHasNotAreRefusedOrPassedOver) {
 
 TEST_F(TensorFileTest, M1MemoryThatEndsHasATypeOfItsOwn) {
   write_tensors(file_, {{"half", at::zeros({int64_t{16} << 20}, at::kHalf)}});
-  for (const auto& read : {read_tensors, read_floating_tensors}) {
+  for (const auto& read_all : {read_tensors, read_floating_tensors}) {
     std::string message;
     {
       const test::ResourceLimit limit = test::little_memory(rlim_t{16} << 20);  // half of it
-      message = error_message<MemoryError>([&] { read(file_); });
+      message = error_message<MemoryError>([&] { read_all(file_); });
     }
     EXPECT_TRUE(message.starts_with("memory: 33.6 MB more were asked for")) << message;
   }
