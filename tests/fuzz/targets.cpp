@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "tests/fuzz/targets.h"
 
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,6 +16,10 @@
 #include "elliptical/data/image/codec.h"
 #include "elliptical/data/image/packed.h"
 #include "elliptical/data/packed_weights.h"
+#include "elliptical/data/sequence/listops.h"
+#include "elliptical/data/sequence/listops_file.h"
+#include "elliptical/data/sequence/pathfinder_set.h"
+#include "elliptical/data/sequence/text_rows.h"
 #include "elliptical/data/text/tokens.h"
 #include "elliptical/data/text/vocabulary.h"
 #include "elliptical/data/xz.h"
@@ -192,6 +197,53 @@ void run_packed_index(std::string_view bytes) {
   });
 }
 
+void run_listops(std::string_view bytes) {
+  for (const auto form : {data::ListOpsForm::kExpressionFirst, data::ListOpsForm::kValueFirst}) {
+    succeeds<DataError>([&] {
+      const data::ListOpsRow row = data::parse_listops_row(bytes, form, "f:1");
+      require(row.value >= 0 && row.value <= 9, "values are digits");
+      require(data::listops_depth(row.tokens) <= data::kMaxListOpsDepth, "the depth is bounded");
+      for (const std::string& text :
+           {data::print_listops(row.tokens), data::print_binarised_listops(row.tokens)}) {
+        require(data::parse_listops(text, "again") == row.tokens, "an expression reads back");
+      }
+    });
+  }
+}
+
+/// The lines of a file of texts: a table with or without header, AAN, and JSON.
+void run_text_row(std::string_view bytes) {
+  std::optional<data::TextColumns> columns;
+  const auto check = [](const data::TextRow& row, bool is_pair) {
+    require(!row.label.empty() && row.label.size() <= 200, "labels are short");
+    for (int i = 0; i < (is_pair ? 2 : 1); ++i) {
+      require(!row.texts[i].empty() && row.texts[i].find('\0') == std::string::npos,
+              "documents are text");
+    }
+  };
+  while (!bytes.empty()) {
+    const size_t end = std::min(bytes.find('\n'), bytes.size());
+    const std::string_view line = bytes.substr(0, end);
+    bytes.remove_prefix(std::min(end + 1, bytes.size()));
+    succeeds<DataError>([&] { check(data::parse_json_row(line, "f:1"), false); });
+    succeeds<DataError>([&] { check(data::parse_tsv_row(line, data::kAanColumns, "f:1"), true); });
+    succeeds<DataError>([&] {
+      bool is_header = false;
+      if (!columns) columns = data::find_text_columns(line, "f:1", is_header);
+      check(data::parse_tsv_row(line, *columns, "f:1"), columns->second.has_value());
+    });
+  }
+}
+
+void run_pathfinder_line(std::string_view bytes) {
+  succeeds<DataError>([&] {
+    const data::PathfinderFile file = data::parse_pathfinder_line(bytes, "f:1");
+    require(file.label == 0 || file.label == 1, "labels are classes");
+    require(file.path[0] != '/' && ("/" + file.path + "/").find("/../") == std::string::npos,
+            "pictures are below their folder");
+  });
+}
+
 void run_archive(std::string_view bytes) {
   constexpr uint64_t kMaxBytes = 1 << 16;
   const std::vector<data::WantedMember> wanted = {{{"train.txt", "wiki.train.tokens"}, kMaxBytes},
@@ -217,13 +269,16 @@ void run_xz(std::string_view bytes) {
 std::vector<FuzzTarget> parser_targets() {
   return {{"archive", run_archive},
           {"cifar", run_cifar},
+          {"listops", run_listops},
           {"packed_index", run_packed_index},
           {"packed_weights", run_packed_weights},
+          {"pathfinder_line", run_pathfinder_line},
           {"picture", run_picture},
           {"recipe", run_recipe},
           {"record", run_record, damage_json},
           {"safetensors", run_safetensors, damage_tensors},
           {"text", run_text},
+          {"text_row", run_text_row, damage_lines},
           {"word_swap", run_word_swap},
           {"xz", run_xz}};
 }

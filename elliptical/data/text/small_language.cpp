@@ -11,7 +11,6 @@
 namespace elliptical::data {
 namespace {
 
-constexpr int kTopics = 12;
 constexpr uint64_t kNouns = 48, kVerbs = 24,
                    kAdjectives = 16;  // of a topic; the common list has as many
 constexpr uint64_t kNames = 40;
@@ -72,6 +71,8 @@ class LineWriter {
  public:
   explicit LineWriter(RandomKey key)
       : random_(key), topic_(topics().draw(random_)), hero_(names().draw(random_)) {}
+  LineWriter(RandomKey key, uint64_t topic)
+      : random_(key), topic_(topic), hero_(names().draw(random_)) {}
 
   std::string write() {
     say(hero_name(hero_));
@@ -91,7 +92,7 @@ class LineWriter {
 
  private:
   static const ZipfTable& topics() {
-    static const ZipfTable table(kTopics);
+    static const ZipfTable table(kSmallLanguageTopics);
     return table;
   }
   static const ZipfTable& names() {
@@ -181,6 +182,10 @@ class LineWriter {
 };
 
 }  // namespace
+
+std::string small_language_line(RandomKey key, uint64_t topic) {
+  return LineWriter(key, topic).write();
+}
 
 std::string small_language_text(Split split, const SmallLanguageOptions& options) {
   const RandomKey key = RandomKey(options.seed).derive("small language").derive(to_string(split));

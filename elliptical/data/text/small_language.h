@@ -22,6 +22,7 @@
 #include <string>
 #include <string_view>
 
+#include "elliptical/base/random.h"
 #include "elliptical/data/text/corpus.h"
 
 namespace elliptical::data {
@@ -33,6 +34,11 @@ struct SmallLanguageOptions {
   int64_t eval_lines = 800;      ///< of valid and of test
   uint64_t seed = 1;
 };
+
+inline constexpr uint64_t kSmallLanguageTopics = 12;
+
+/// A line with that topic, below kSmallLanguageTopics, without its end.
+std::string small_language_line(RandomKey key, uint64_t topic);
 
 /// A line depends on seed, split and its number only.
 std::string small_language_text(Split split, const SmallLanguageOptions& options = {});
