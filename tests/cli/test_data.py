@@ -235,3 +235,37 @@ def test_import_and_verify_real_data(elliptical, tmp_path, wikitext_2):
         file.write(b"X")
     damaged = elliptical("data", "verify", "wikitext-2", cwd=tmp_path, env=without_data())
     assert damaged.returncode == 1 and "data/wikitext-2/valid.txt: must have sha256" in damaged.stderr
+
+
+def test_sample_shows_a_generated_set(elliptical, tmp_path):
+    result = elliptical("data", "sample", "pathfinder-32/6", "--count", "20", "--to", "sheet.png", cwd=tmp_path)
+    lines = result.stdout.splitlines()
+    assert lines[0] == "pathfinder-32/6: train, 160000 examples, 2 classes, 257 ids, at most 1024 long"
+    assert "  ids: 1024 to 1024, mean 1024" in lines and any(" a second in one thread" in line for line in lines)
+    counts = [int(line.rsplit(" ", 1)[1]) for line in lines if line.startswith("  class ")]
+    assert sum(counts) == 20
+    sheet = (tmp_path / "sheet.png").read_bytes()
+    width, height = (int.from_bytes(sheet[i : i + 4], "big") for i in (16, 20))
+    assert (width, height) == (8 * 100, 3 * 100)  # 32 pixels of 3 in frames of 2, 8 a row
+
+
+def test_sample_reads_a_folder_and_names_what_is_wrong(elliptical, tmp_path):
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "train.tsv").write_text("good\tfine\x1b[31m film\nbad\tdull film\n")
+    result = elliptical("data", "sample", "mine", cwd=tmp_path)
+    assert "mine: train, 2 examples, 2 classes, 257 ids, at most 4000 long" in result.stdout
+    assert "  bytes: 9 to 14, mean 11.5" in result.stdout
+    assert result.stdout.endswith("class good:\nfine\\x1b[31m film\n")
+    (folder / "train.tsv").write_text("good\tfine film\nbad\n")
+    result = elliptical("data", "sample", "mine", cwd=tmp_path, check=False)
+    assert result.returncode == 1
+    assert "mine/train.tsv:2: must have 2 columns with tabs between, has 1" in result.stderr
+
+
+def test_sample_of_nothing(elliptical, tmp_path):
+    result = elliptical("data", "sample", "listop", cwd=tmp_path, check=False)
+    assert result.returncode == 2 and 'data: unknown "listop", did you mean "listops"?' in result.stderr
+    result = elliptical("data", "sample", "small-documents", "--to", "x.png", cwd=tmp_path, check=False)
+    assert result.returncode == 2
+    assert "data sample: --to is for sets of pictures, small-documents has none" in result.stderr

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <utility>
 
 #include "elliptical/base/errors.h"
@@ -53,8 +54,9 @@ void check_picture(const PathfinderPicture& picture, const PathfinderOptions& op
     for (size_t i = 1; i < snake.ends.size(); ++i) {
       const double step = std::hypot(static_cast<double>(snake.ends[i].y - snake.ends[i - 1].y),
                                      static_cast<double>(snake.ends[i].x - snake.ends[i - 1].x));
-      // Rounding moves each of pivot and end by at most a pixel in both directions.
-      EXPECT_LE(step, static_cast<double>(options.segment_length + 2 * options.margin) + 3);
+      // Three times a point is rounded in both directions: two ends and the pivot between.
+      EXPECT_LE(step, static_cast<double>(options.segment_length + 2 * options.margin) +
+                          3 * std::numbers::sqrt2);
     }
   }
   EXPECT_LE(static_cast<int64_t>(picture.distractors.size()), options.num_distractors());

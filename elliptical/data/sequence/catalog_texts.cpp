@@ -3,9 +3,11 @@
 // What the catalog checks of ListOps and IMDB, and how IMDB is put together of two packages: one has
 // all 50,000 reviews without saying which are for training, the other has those for training.
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "elliptical/base/errors.h"
 #include "elliptical/base/files.h"

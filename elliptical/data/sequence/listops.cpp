@@ -28,7 +28,7 @@ int64_t median(std::vector<int64_t>& values) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-int64_t apply(int32_t op, std::vector<int64_t> values) {
+int64_t value_of(int32_t op, std::vector<int64_t> values) {
   switch (op) {
     case kListOpsMin:
       return *std::min_element(values.begin(), values.end());
@@ -137,7 +137,7 @@ int64_t listops_value(const std::vector<int32_t>& tokens) {
     }
     int64_t value = token - kListOpsDigit;
     if (token == kListOpsEnd) {
-      value = apply(open.back().op, std::move(open.back().values));
+      value = value_of(open.back().op, std::move(open.back().values));
       open.pop_back();
     }
     open.back().values.push_back(value);

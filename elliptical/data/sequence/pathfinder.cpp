@@ -75,9 +75,9 @@ class PathfinderDrawing {
   /// The growing end of a snake.
   struct Head {
     PathfinderPoint pivot;
-    double angle;
+    double angle = 0;
     // What the last stroke takes up counts for others from the next stroke of its own snake on.
-    const PathfinderPatch* mask;
+    const PathfinderPatch* mask = nullptr;
     PathfinderPoint mask_place;
   };
 
@@ -186,8 +186,8 @@ class PathfinderDrawing {
         } else {
           const double around = random_degree();
           const auto distance = static_cast<double>(options_.seed_distance);
-          tail = {snakes[0].tail.y + std::lround(distance * std::sin(around)),
-                  snakes[0].tail.x + std::lround(distance * std::cos(around))};
+          tail = PathfinderPoint{snakes[0].tail.y + std::lround(distance * std::sin(around)),
+                                 snakes[0].tail.x + std::lround(distance * std::cos(around))};
         }
         const auto pivot = pivot_of(*tail, stroke.angle);
         if (!pivot) continue;
@@ -303,10 +303,11 @@ class PathfinderDrawing {
 
   /// The darkest pixel becomes 0, the brightest 255.
   std::vector<uint8_t> to_bytes() const {
-    const auto [low, high] = std::minmax_element(layer_.begin(), layer_.end());
+    const auto range = std::minmax_element(layer_.begin(), layer_.end());
+    const float low = *range.first, span = *range.second - low;
     std::vector<uint8_t> bytes(layer_.size());
     std::transform(layer_.begin(), layer_.end(), bytes.begin(), [&](float value) {
-      return static_cast<uint8_t>((value - *low) / (*high - *low) * 255 + 0.5F);
+      return static_cast<uint8_t>((value - low) / span * 255 + 0.5F);
     });
     return bytes;
   }
