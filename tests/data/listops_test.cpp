@@ -223,7 +223,7 @@ TEST(ListOpsFile, ReadsTheFormOfLongRangeArena) {
             folder.path().string() + ": must hold the split test, does not");
 }
 
-TEST(ListOpsFile, BadLinesAreNamed) {
+TEST(ListOpsFile, D4BadLinesAreNamed) {
   const test::TemporaryFolder folder;
   const std::string file = (folder.path() / "basic_train.tsv").string();
   const auto message = [&](const std::string& line) {

@@ -192,7 +192,7 @@ TEST_F(PathfinderFolder, EmptyPicturesAreLeftOut) {
   EXPECT_EQ(open(Split::kTrain)->size(), 17);  // of 19, one each for valid and test
 }
 
-TEST_F(PathfinderFolder, BadLinesAreNamed) {
+TEST_F(PathfinderFolder, D4BadLinesAreNamed) {
   EXPECT_EQ(message(2, "imgs/0 sample_2.png 2 1 1.0 14"),
             "3: must have 11 columns with blanks between, has 6");
   EXPECT_EQ(message(0, lines[0] + " 1"), "1: must have 11 columns with blanks between, has more");

@@ -85,7 +85,7 @@ TEST_F(SequenceTexts, TablesWithAndWithoutHeader) {
   EXPECT_EQ(pairs->get(0).facts.at("second_bytes"), 5);
 }
 
-TEST_F(SequenceTexts, BadTablesAreNamed) {
+TEST_F(SequenceTexts, D4BadTablesAreNamed) {
   write("train.tsv", "0\ta\n1\tb\n0\n");
   EXPECT_EQ(error(), "train.tsv:3: must have 2 columns with tabs between, has 1");
   write("train.tsv", "text\tlabel\na\n");

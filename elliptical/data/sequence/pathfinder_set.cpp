@@ -2,44 +2,35 @@
 #include "elliptical/data/sequence/pathfinder_set.h"
 
 #include "elliptical/data/sequence/encodings_impl.h"
+#include "elliptical/data/sequence/generated_set_impl.h"
 
 namespace elliptical::data {
 namespace {
 
-class GeneratedPathfinder : public SequenceSet {
+class GeneratedPathfinder : public GeneratedSet {
  public:
   GeneratedPathfinder(const std::string& name,
                       const PathfinderOptions& geometry,
                       Split split,
                       const OpenSequencesOptions& options)
-      : SequenceSet({.name = name,
-                     .class_names = {"apart", "connected"},
-                     .vocabulary = pixel_vocabulary(options.pixel_ids),
-                     .max_length = geometry.side * geometry.side,
-                     .side = geometry.side}),
-        generator_(geometry),
-        split_(split),
-        options_(options) {}
+      : GeneratedSet({.name = name,
+                      .class_names = {"apart", "connected"},
+                      .vocabulary = pixel_vocabulary(options.pixel_ids),
+                      .max_length = geometry.side * geometry.side,
+                      .side = geometry.side},
+                     split,
+                     options,
+                     kPathfinderTrain,
+                     kPathfinderEval,
+                     "picture"),
+        generator_(geometry) {}
 
-  int64_t size() const override {
-    const int64_t wanted =
-        split_ == Split::kTrain ? options_.train_examples : options_.eval_examples;
-    if (wanted > 0) return wanted;
-    return split_ == Split::kTrain ? kPathfinderTrain : kPathfinderEval;
-  }
   int64_t label(int64_t index) const override { return pathfinder_label(key(index)); }
-  std::string origin(int64_t index) const override {
-    return name() + ", " + to_string(split_) + " picture " + std::to_string(index);
-  }
-  std::map<std::string, std::string> fingerprint() const override {
-    return {{to_string(split_), "version 1, seed " + std::to_string(options_.seed) + ", " + name() +
-                                    ", " + std::to_string(size()) + " pictures"}};
-  }
 
  protected:
   SequenceExample read(int64_t index) const override {
     const PathfinderPicture picture = generator_.make(key(index));
-    return {.ids = to_pixel_ids(picture.pixels, options_.pixel_ids),
+    return {.ids = to_pixel_ids(picture.pixels, options().pixel_ids),
             .second_ids = {},
             .label = picture.label,
             .facts = {{"marker_1_y", picture.markers[0].y},
@@ -50,12 +41,10 @@ class GeneratedPathfinder : public SequenceSet {
 
  private:
   RandomKey key(int64_t index) const {
-    return pathfinder_key(options_.seed, generator_.options(), split_, index);
+    return pathfinder_key(options().seed, generator_.options(), split(), index);
   }
 
   PathfinderGenerator generator_;
-  Split split_;
-  OpenSequencesOptions options_;
 };
 
 }  // namespace

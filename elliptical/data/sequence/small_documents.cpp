@@ -6,6 +6,7 @@
 
 #include "elliptical/base/distributions.h"
 #include "elliptical/data/sequence/encodings_impl.h"
+#include "elliptical/data/sequence/generated_set_impl.h"
 #include "elliptical/data/sequence/text_rows.h"
 #include "elliptical/data/text/small_language.h"
 
@@ -31,32 +32,22 @@ std::string write_document(RandomKey key, uint64_t topic, double median_bytes) {
   return text;
 }
 
-class SmallDocuments : public SequenceSet {
+class SmallDocuments : public GeneratedSet {
  public:
   SmallDocuments(bool is_pair, Split split, const OpenSequencesOptions& options)
-      : SequenceSet({.name = std::string(is_pair ? kSmallDocumentPairs : kSmallDocuments),
-                     .class_names = is_pair ? std::vector<std::string>{"other topic", "same topic"}
-                                            : std::vector<std::string>{"first six", "last six"},
-                     .vocabulary = byte_vocabulary(),
-                     .max_length = text_length(options),
-                     .is_pair = is_pair}),
-        split_(split),
-        options_(options) {}
+      : GeneratedSet({.name = std::string(is_pair ? kSmallDocumentPairs : kSmallDocuments),
+                      .class_names = is_pair ? std::vector<std::string>{"other topic", "same topic"}
+                                             : std::vector<std::string>{"first six", "last six"},
+                      .vocabulary = byte_vocabulary(),
+                      .max_length = text_length(options),
+                      .is_pair = is_pair},
+                     split,
+                     options,
+                     kSmallDocumentsTrain,
+                     kSmallDocumentsEval,
+                     "document") {}
 
-  int64_t size() const override {
-    const int64_t wanted =
-        split_ == Split::kTrain ? options_.train_examples : options_.eval_examples;
-    if (wanted > 0) return wanted;
-    return split_ == Split::kTrain ? kSmallDocumentsTrain : kSmallDocumentsEval;
-  }
   int64_t label(int64_t index) const override { return topics(index).label; }
-  std::string origin(int64_t index) const override {
-    return name() + ", " + to_string(split_) + " document " + std::to_string(index);
-  }
-  std::map<std::string, std::string> fingerprint() const override {
-    return {{to_string(split_), "version 1, seed " + std::to_string(options_.seed) + ", " +
-                                    std::to_string(size()) + " documents"}};
-  }
 
  protected:
   SequenceExample read(int64_t index) const override {
@@ -65,14 +56,14 @@ class SmallDocuments : public SequenceSet {
     const bool is_pair = form().is_pair;
     const double median = is_pair ? kPaperBytes : kReviewBytes;
     const std::string first = write_document(key(index).derive("first"), drawn.first, median);
-    check_document(first, form().max_length, options_.refuse_longer, origin(index));
+    check_document(first, form().max_length, options().refuse_longer, origin(index));
     SequenceExample example{.ids = byte_ids(first, form().max_length),
                             .second_ids = {},
                             .label = drawn.label,
                             .facts = {{"bytes", static_cast<int64_t>(first.size())}}};
     if (is_pair) {
       const std::string second = write_document(key(index).derive("second"), drawn.second, median);
-      check_document(second, form().max_length, options_.refuse_longer, origin(index));
+      check_document(second, form().max_length, options().refuse_longer, origin(index));
       example.second_ids = byte_ids(second, form().max_length);
       example.facts["second_bytes"] = static_cast<int64_t>(second.size());
     }
@@ -86,9 +77,9 @@ class SmallDocuments : public SequenceSet {
   };
 
   RandomKey key(int64_t index) const {
-    return RandomKey(options_.seed)
+    return RandomKey(options().seed)
         .derive(name())
-        .derive(to_string(split_))
+        .derive(to_string(split()))
         .derive(static_cast<uint64_t>(index));
   }
 
@@ -101,9 +92,6 @@ class SmallDocuments : public SequenceSet {
     const uint64_t step = 1 + random.below(kSmallLanguageTopics - 1);
     return {topic, label == 1 ? topic : (topic + step) % kSmallLanguageTopics, label};
   }
-
-  Split split_;
-  OpenSequencesOptions options_;
 };
 
 }  // namespace
