@@ -10,11 +10,11 @@ namespace {
 class GreyPictures : public SequenceSet {
  public:
   GreyPictures(std::unique_ptr<ImageSet> pictures, Split split, const OpenSequencesOptions& options)
-      : SequenceSet({.name = pictures->name(),
-                     .class_names = pictures->class_names(),
-                     .vocabulary = pixel_vocabulary(options.pixel_ids),
-                     .max_length = options.side * options.side,
-                     .side = options.side}),
+      : SequenceSet(SequenceForm{.name = pictures->name(),
+                                 .class_names = pictures->class_names(),
+                                 .vocabulary = pixel_vocabulary(options.pixel_ids),
+                                 .max_length = options.side * options.side,
+                                 .side = options.side}),
         pictures_(std::move(pictures)),
         split_(split),
         pixel_ids_(options.pixel_ids) {}

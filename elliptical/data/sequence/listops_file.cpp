@@ -17,10 +17,10 @@ constexpr std::string_view kHeader = "Source\tTarget";
 class ListOpsFile : public SequenceSet {
  public:
   ListOpsFile(const fs::path& file, const std::string& name, Split split, int64_t max_length)
-      : SequenceSet({.name = name,
-                     .class_names = digit_names(),
-                     .vocabulary = listops_vocabulary(),
-                     .max_length = max_length}),
+      : SequenceSet(SequenceForm{.name = name,
+                                 .class_names = digit_names(),
+                                 .vocabulary = listops_vocabulary(),
+                                 .max_length = max_length}),
         split_(split),
         lines_(file, [this](std::string_view line, const std::string& where) {
           return check(line, where);

@@ -98,10 +98,10 @@ class GeneratedListOps : public SequenceSet {
                    const ListOpsOptions& options,
                    const ListOpsDraws& all,
                    int64_t max_length)
-      : SequenceSet({.name = "listops",
-                     .class_names = digit_names(),
-                     .vocabulary = listops_vocabulary(),
-                     .max_length = max_length}),
+      : SequenceSet(SequenceForm{.name = "listops",
+                                 .class_names = digit_names(),
+                                 .vocabulary = listops_vocabulary(),
+                                 .max_length = max_length}),
         split_(split),
         options_(options) {
     const int64_t first = split == Split::kTrain   ? 0

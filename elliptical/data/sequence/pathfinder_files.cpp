@@ -75,11 +75,11 @@ class PathfinderFiles : public SequenceSet {
                   const std::string& name,
                   Split split,
                   const OpenSequencesOptions& options)
-      : SequenceSet({.name = name,
-                     .class_names = {"apart", "connected"},
-                     .vocabulary = pixel_vocabulary(options.pixel_ids),
-                     .max_length = options.side * options.side,
-                     .side = options.side}),
+      : SequenceSet(SequenceForm{.name = name,
+                                 .class_names = {"apart", "connected"},
+                                 .vocabulary = pixel_vocabulary(options.pixel_ids),
+                                 .max_length = options.side * options.side,
+                                 .side = options.side}),
         folder_(std::move(folder)),
         split_(split),
         pixel_ids_(options.pixel_ids) {

@@ -45,10 +45,10 @@ class TextFiles : public SequenceSet {
             const std::string& name,
             Split split,
             const OpenSequencesOptions& options)
-      : SequenceSet({.name = name,
-                     .class_names = std::move(classes),
-                     .vocabulary = byte_vocabulary(),
-                     .max_length = text_length(options)}),
+      : SequenceSet(SequenceForm{.name = name,
+                                 .class_names = std::move(classes),
+                                 .vocabulary = byte_vocabulary(),
+                                 .max_length = text_length(options)}),
         folder_(std::move(folder)),
         split_(split),
         refuse_longer_(options.refuse_longer) {
