@@ -78,8 +78,8 @@ void check_pictures(const PathfinderOptions& options, int64_t count) {
   EXPECT_NEAR(static_cast<double>(connected), static_cast<double>(count) / 2,
               1.5 * std::sqrt(static_cast<double>(count)));
   EXPECT_GT(distractors, count);  // at least one in the mean
-  RecordProperty("distractors", std::to_string(distractors));
-  RecordProperty("restarts", std::to_string(restarts));
+  testing::Test::RecordProperty("distractors", std::to_string(distractors));
+  testing::Test::RecordProperty("restarts", std::to_string(restarts));
 }
 
 TEST(Pathfinder, Lra7MarkersLabelsAndValues) {
