@@ -339,18 +339,20 @@ void Trainer::run_steps() {
       require_finite();
       pending_ = !evaluate_now();
     }
-    const int signal = stop_signal();
+    const bool must_stop = stop_signal() != 0;
     const bool asked = take_save_request();
     const bool is_done = step_ >= train.steps && !pending_;
     const bool is_marked = saved_step_ != step_ || saved_evaluated_ || pending_;
-    if (signal != 0 || asked || save_due || best_step_ == step_ || !is_marked) {
-      const bool is_saved = save_or_say(pending_, signal != 0 || is_done);
+    if (must_stop || asked || save_due || best_step_ == step_ || !is_marked) {
+      const bool is_saved = save_or_say(pending_, must_stop || is_done);
       if (asked && is_saved) {
         job_.hooks.say("step " + std::to_string(step_) + ": saved, as SIGUSR1 asked");
       }
     }
     if (is_done) return;
-    if (signal != 0) {
+    // Also one that came while this step was being saved: no other step is begun.
+    const int signal = stop_signal();
+    if (signal != 0 && saved_step_ == step_) {
       const std::string run = job_.paths.folder.string();
       throw Interrupted(run + ": stopped by " + signal_name(signal) + " after step " +
                             std::to_string(step_) + ", saved (continue: elliptical resume " + run +

@@ -1,6 +1,7 @@
 """`elliptical report` in a browser: what is drawn, what selectors change, and that hostile names do nothing."""
 
 import json
+import re
 import resource
 import shutil
 import subprocess
@@ -258,7 +259,8 @@ def test_r1_ten_thousand_runs(ten_thousand):
     assert ten_thousand.stat().st_size < 4_000_000
     text = ten_thousand.read_text()
     assert "10,000 runs of 4 methods" in text or '"10,000 runs' in text
-    assert "http://" not in text.split("</style>")[0] and "src=\"http" not in text
+    # Libraries name their licence's address in a comment: what a page may not do is ask for one.
+    assert not re.search(r"""(?:src|href)\s*=\s*["']?https?:|url\(\s*["']?https?:|@import""", text)
 
 
 @needs_chromium
