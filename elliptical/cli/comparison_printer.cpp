@@ -139,14 +139,12 @@ void print_head(std::ostream& stream, const Comparison& comparison) {
                           column.measure->higher_is_better ? "higher" : "lower");
   }
   stream << ".";
-  for (const auto& [perturbation, kind, strength] : comparison.damages) {
-    const auto is_of_it = [&](const report::Column& column) {
-      return column.perturbation == perturbation->name;
-    };
+  for (const report::MeasuredDamage& damage : comparison.damages) {
+    const std::string name = damage.perturbation->name;
+    const auto is_of_it = [&](const report::Column& column) { return column.perturbation == name; };
     if (std::none_of(comparison.columns.begin(), comparison.columns.end(), is_of_it)) continue;
-    stream << fmt::format(
-        " {}{}.", perturbation->words(kind, strength),
-        pictures_text(comparison, measure::Condition::kDamaged, perturbation->name));
+    stream << fmt::format(" {}{}.", damage.perturbation->words(damage.kind, damage.strength),
+                          pictures_text(comparison, measure::Condition::kDamaged, name));
   }
   const std::string attacked = pictures_text(comparison, measure::Condition::kAttacked);
   if (is_attacked && !attacked.empty()) stream << " Attacked: " << attacked.substr(2) << ".";
