@@ -124,6 +124,27 @@ class TorchTrainer : public Trainer {
 
 }  // namespace
 
+TrainingCase two_core_case() {
+  return {.vocabulary_size = 15000,
+          .batch = 16,
+          .window = 128,
+          .num_layers = 4,
+          .dim = 64,
+          .num_heads = 4,
+          .feedforward_dim = 256,
+          .cutoffs = {4000}};
+}
+
+TrainingCase tiny_case() {
+  return {.vocabulary_size = 300,
+          .batch = 2,
+          .window = 32,
+          .num_layers = 2,
+          .dim = 32,
+          .num_heads = 2,
+          .feedforward_dim = 64};
+}
+
 ChosenOptions measured_attention(const std::string& name) {
   ChosenOptions chosen(nn::attention_choices(), name);
   if (name == "spkde") apply_overrides({"lookahead=true"}, fields_of(chosen));

@@ -31,6 +31,11 @@ struct TrainingCase {
   int64_t num_tokens() const { return batch * window; }
 };
 
+/// The model of recipes/lm/two-core-*.toml.
+TrainingCase two_core_case();
+/// To see that a measurement works.
+TrainingCase tiny_case();
+
 /// A variant with its default options. One without a sound causal form is told that it may see the
 /// future: what it costs is worth knowing all the same.
 ChosenOptions measured_attention(const std::string& name);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 #include <string_view>
 
@@ -16,12 +17,15 @@ namespace {
 
 /// The variables that a child is given.
 std::vector<char*> child_environment() {
+  const bool own_waits = std::getenv(kOwnWaitsVariable) != nullptr;
   std::vector<char*> variables;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string_view text = *variable;
     const bool loads_code = text.starts_with("PYTHON") || text.starts_with("NODE_OPTIONS=") ||
                             text.starts_with("NODE_PATH=");
-    if (!loads_code) variables.push_back(*variable);
+    const bool is_ours =
+        own_waits && (text.starts_with("GOMP_SPINCOUNT=") || text.starts_with(kOwnWaitsVariable));
+    if (!loads_code && !is_ours) variables.push_back(*variable);
   }
   variables.push_back(nullptr);
   return variables;

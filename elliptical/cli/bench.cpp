@@ -14,6 +14,7 @@
 #include "elliptical/cli/bench_attack.h"
 #include "elliptical/cli/bench_decode.h"
 #include "elliptical/cli/bench_loader.h"
+#include "elliptical/cli/bench_neighbour.h"
 #include "elliptical/cli/bench_output.h"
 #include "elliptical/cli/bench_training.h"
 #include "elliptical/cli/bench_variants.h"
@@ -149,12 +150,15 @@ int bench(const Arguments& arguments) {
   BenchOptions options;
   bool list_only = false;
   CLI::App app("Our attention or training against peers, calls interleaved.", "bench");
-  app.add_option("--what", options.what,
-                 "attention (the op), training (steps of the language model, against PyTorch), "
-                 "decode (its next token after many), variants (time and memory of every kind of "
-                 "attention), loader (pictures read and augmented, beside steps of DeiT-tiny), "
-                 "vision (DeiT-tiny, against PyTorch), or attack (PGD on it, against PyTorch)")
-      ->check(one_of({"attention", "training", "decode", "variants", "loader", "vision", "attack"}))
+  app.add_option(
+         "--what", options.what,
+         "attention (the op), training (steps of the language model, against PyTorch), "
+         "decode (its next token after many), variants (time and memory of every kind of "
+         "attention), loader (pictures read and augmented, beside steps of DeiT-tiny), "
+         "vision (DeiT-tiny, against PyTorch), attack (PGD on it, against PyTorch), or neighbour "
+         "(training and attention beside a busy process, against quiet)")
+      ->check(one_of({"attention", "training", "decode", "variants", "loader", "vision", "attack",
+                      "neighbour"}))
       ->capture_default_str();
   app.add_option("--format", options.format, "How to print the results")
       ->check(one_of({"table", "json", "csv"}));
@@ -191,6 +195,9 @@ int bench(const Arguments& arguments) {
   }
   if (options.what == "loader") {
     return bench_loader(options.format, options.measure.repeats, options.quick);
+  }
+  if (options.what == "neighbour") {
+    return bench_neighbour(options.format, options.measure.repeats, options.quick);
   }
   if (options.what == "training") {
     return bench_training({.format = options.format,

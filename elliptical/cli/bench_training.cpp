@@ -23,15 +23,7 @@ using bench::TrainingCase;
 using bench::TrainingResult;
 
 std::vector<TrainingCase> training_cases(bool quick) {
-  if (quick) {
-    return {{.vocabulary_size = 300,
-             .batch = 2,
-             .window = 32,
-             .num_layers = 2,
-             .dim = 32,
-             .num_heads = 2,
-             .feedforward_dim = 64}};
-  }
+  if (quick) return {bench::tiny_case()};
   return {{.vocabulary_size = 33278}, {.vocabulary_size = 267735}};
 }
 

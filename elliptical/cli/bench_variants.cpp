@@ -19,28 +19,6 @@ using bench::VariantResult;
 
 constexpr double kMebibyte = 1 << 20;
 
-/// The model of recipes/lm/two-core-softmax.toml.
-bench::TrainingCase two_core() {
-  return {.vocabulary_size = 15000,
-          .batch = 16,
-          .window = 128,
-          .num_layers = 4,
-          .dim = 64,
-          .num_heads = 4,
-          .feedforward_dim = 256,
-          .cutoffs = {4000}};
-}
-
-bench::TrainingCase tiny() {
-  return {.vocabulary_size = 300,
-          .batch = 2,
-          .window = 32,
-          .num_layers = 2,
-          .dim = 32,
-          .num_heads = 2,
-          .feedforward_dim = 64};
-}
-
 /// What ratios are to; null when it was not measured.
 const VariantResult* find_softmax(const std::vector<VariantResult>& results) {
   for (const VariantResult& result : results) {
@@ -138,7 +116,7 @@ int bench_variants(const VariantsBenchOptions& options) {
     for (const std::string& name : names) std::cout << name << "\n";
     return 0;
   }
-  const bench::TrainingCase shape = options.quick ? tiny() : two_core();
+  const bench::TrainingCase shape = options.quick ? bench::tiny_case() : bench::two_core_case();
   const std::vector<int64_t> lengths =
       options.quick ? std::vector<int64_t>{64, 128} : std::vector<int64_t>{1024, 2048, 4096, 8192};
   const auto results =

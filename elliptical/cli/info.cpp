@@ -10,6 +10,7 @@
 #include "elliptical/base/names.h"
 #include "elliptical/cli/arguments.h"
 #include "elliptical/cli/machine.h"
+#include "elliptical/cli/short_waits.h"
 #include "elliptical/cli/table.h"
 #include "elliptical/ops/attention.h"
 
@@ -42,6 +43,7 @@ void print_json(const Machine& machine) {
       {"features", machine.features},
       {"cores", machine.num_cores},
       {"threads", machine.num_threads},
+      {"waits", describe_waits()},
       {"simd",
        {{"compiled", machine.simd_compiled},
         {"runnable", machine.simd_runnable},
@@ -62,6 +64,7 @@ void print_table(const Machine& machine) {
                              {"features", join(machine.features)},
                              {"cores", std::to_string(machine.num_cores)},
                              {"threads", std::to_string(machine.num_threads)},
+                             {"waits", describe_waits()},
                              {"SIMD compiled", join(machine.simd_compiled)},
                              {"SIMD runnable", join(machine.simd_runnable)},
                              {"SIMD in use", machine.simd}}};

@@ -19,6 +19,7 @@
 #include "elliptical/base/names.h"
 #include "elliptical/base/printable.h"
 #include "elliptical/cli/commands.h"
+#include "elliptical/cli/short_waits.h"
 #include "elliptical/run/failure_text.h"
 
 namespace elliptical::cli {
@@ -121,10 +122,14 @@ std::terminate_handler other_terminate_handler = nullptr;
   std::abort();
 }
 
-void handle_termination() { other_terminate_handler = std::set_terminate(terminate_in_words); }
+void prepare(int /*argc*/, char** argv, char** envp) {
+  start_again_with_short_waits(argv, envp);
+  other_terminate_handler = std::set_terminate(terminate_in_words);
+}
 
 /// Runs before the constructors of every library.
-[[gnu::section(".preinit_array"), gnu::used]] void (*const before_all)() = handle_termination;
+[[gnu::section(".preinit_array"),
+  gnu::used]] void (*const before_all)(int, char**, char**) = prepare;
 
 }  // namespace
 }  // namespace elliptical::cli
