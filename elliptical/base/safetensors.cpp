@@ -19,7 +19,7 @@
 namespace elliptical {
 namespace {
 
-[[noreturn]] void fail(const std::filesystem::path& path, const char* action) {
+[[noreturn]] void reading_failed(const std::filesystem::path& path, const char* action) {
   throw DataError(path.string() + ": can not " + action + ": " +
                   std::generic_category().message(errno));
 }
@@ -32,7 +32,7 @@ void read_at(const std::filesystem::path& path,
     const size_t piece = std::min(to.size(), size_t{1} << 30);
     const ssize_t count = ::pread(descriptor, to.data(), piece, static_cast<off_t>(offset));
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail(path, "read");
+    if (count < 0) reading_failed(path, "read");
     if (count == 0) {
       throw DataError(path.string() + ": became shorter while it was read (offset " +
                       std::to_string(offset) + ")");
@@ -81,10 +81,10 @@ uint64_t checked_bytes(const TensorBytes& tensor) {
 
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : path_(path) {
   descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor_ < 0) fail(path_, "open");
+  if (descriptor_ < 0) reading_failed(path_, "open");
   try {
     struct stat status{};
-    if (::fstat(descriptor_, &status) != 0) fail(path_, "examine");
+    if (::fstat(descriptor_, &status) != 0) reading_failed(path_, "examine");
     if (!S_ISREG(status.st_mode)) throw DataError(path_.string() + ": must be a regular file");
     const auto file_bytes = static_cast<uint64_t>(status.st_size);
     uint64_t length = 0;

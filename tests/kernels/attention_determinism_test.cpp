@@ -13,7 +13,7 @@
 #include "tests/kernels/targets.h"
 #include "tests/kernels/threads.h"
 
-namespace elliptical::kernels::test {
+namespace elliptical::kernels::test::attention_determinism_test {
 namespace {
 
 constexpr int kThreadCounts[] = {1, 2, 3, 8};
@@ -98,4 +98,4 @@ INSTANTIATE_TEST_SUITE_P(Shape,
                          [](const auto& shape) { return std::string(shape.param.name); });
 
 }  // namespace
-}  // namespace elliptical::kernels::test
+}  // namespace elliptical::kernels::test::attention_determinism_test

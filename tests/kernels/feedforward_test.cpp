@@ -17,7 +17,7 @@
 #include "tests/kernels/on_every_target.h"
 #include "tests/kernels/threads.h"
 
-namespace elliptical::kernels::test {
+namespace elliptical::kernels::test::feedforward_test {
 namespace {
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -257,4 +257,4 @@ TEST(Feedforward, SameBitsForAnySchedule) {
 }
 
 }  // namespace
-}  // namespace elliptical::kernels::test
+}  // namespace elliptical::kernels::test::feedforward_test

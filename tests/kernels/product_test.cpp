@@ -14,7 +14,7 @@
 #include "tests/kernels/on_every_target.h"
 #include "tests/kernels/threads.h"
 
-namespace elliptical::kernels::test {
+namespace elliptical::kernels::test::product_test {
 namespace {
 
 /// Normal numbers, the same for the same seed.
@@ -183,4 +183,4 @@ TEST(Product, SchedulesChangeNoBit) {
 }
 
 }  // namespace
-}  // namespace elliptical::kernels::test
+}  // namespace elliptical::kernels::test::product_test

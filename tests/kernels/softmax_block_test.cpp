@@ -14,7 +14,7 @@
 #include "tests/kernels/on_every_target.h"
 #include "tests/kernels/threads.h"
 
-namespace elliptical::kernels::test {
+namespace elliptical::kernels::test::softmax_block_test {
 namespace {
 
 constexpr int kRandomCases = kSanitized ? 200 : 2000;
@@ -244,4 +244,4 @@ TEST(SoftmaxBlock, SameBitsForAnySchedule) {
 }
 
 }  // namespace
-}  // namespace elliptical::kernels::test
+}  // namespace elliptical::kernels::test::softmax_block_test

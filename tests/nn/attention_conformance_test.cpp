@@ -13,7 +13,7 @@
 #include "tests/support/attention_variants.h"
 #include "tests/support/gradcheck.h"
 
-namespace elliptical::nn {
+namespace elliptical::nn::attention_conformance_test {
 namespace {
 
 using support::AttentionStack;
@@ -279,4 +279,4 @@ TEST(AttentionTable, IsSortedAndDescribed) {
 }
 
 }  // namespace
-}  // namespace elliptical::nn
+}  // namespace elliptical::nn::attention_conformance_test

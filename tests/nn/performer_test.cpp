@@ -15,7 +15,7 @@
 #include "tests/support/error_message.h"
 #include "tests/support/gradcheck.h"
 
-namespace elliptical::nn {
+namespace elliptical::nn::performer_test {
 namespace {
 
 using support::AttentionStack;
@@ -338,4 +338,4 @@ TEST(Performer, AStreamKeepsNoKeys) {
 }
 
 }  // namespace
-}  // namespace elliptical::nn
+}  // namespace elliptical::nn::performer_test

@@ -9,7 +9,7 @@
 
 #include "elliptical/ops/attention.h"
 
-namespace elliptical {
+namespace elliptical::attention_checks_test {
 namespace {
 
 /// A call that is right: q (2, 4, 6, 8), k (2, 2, 5, 8), v (2, 2, 5, 3). Each case breaks one
@@ -187,4 +187,4 @@ TEST(AttentionChecks, TheOpNeedsASeed) {
 }
 
 }  // namespace
-}  // namespace elliptical
+}  // namespace elliptical::attention_checks_test

@@ -8,7 +8,7 @@
 
 #include "elliptical/ops/attention.h"
 
-namespace elliptical {
+namespace elliptical::attention_dropout_test {
 namespace {
 
 constexpr int64_t N = 48;
@@ -84,4 +84,4 @@ TEST(AttentionDropout, BothPathsDropTheSame) {
 }
 
 }  // namespace
-}  // namespace elliptical
+}  // namespace elliptical::attention_dropout_test

@@ -9,7 +9,7 @@
 #include "elliptical/ops/metric.h"
 #include "elliptical/ops/prefix_metric.h"
 
-namespace elliptical {
+namespace elliptical::metric_checks_test {
 namespace {
 
 using ops::MetricEstimator;
@@ -151,4 +151,4 @@ TEST(PrefixMetricChecks, AStreamKeepsItsShape) {
 }
 
 }  // namespace
-}  // namespace elliptical
+}  // namespace elliptical::metric_checks_test

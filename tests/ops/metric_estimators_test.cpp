@@ -16,7 +16,7 @@
 #include "elliptical/ops/prefix_metric.h"
 #include "tests/support/metric_cases.h"
 
-namespace elliptical {
+namespace elliptical::metric_estimators_test {
 namespace {
 
 using ops::EstimatorOption;
@@ -257,4 +257,4 @@ TEST(MetricEstimators, DocsHaveTheTable) {
 }
 
 }  // namespace
-}  // namespace elliptical
+}  // namespace elliptical::metric_estimators_test

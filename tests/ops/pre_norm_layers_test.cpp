@@ -13,7 +13,7 @@
 #include "tests/support/gradcheck.h"
 #include "tests/support/layer_cases.h"
 
-namespace elliptical {
+namespace elliptical::pre_norm_layers_test {
 namespace {
 
 using kernels::test::ForcedTarget;
@@ -295,4 +295,4 @@ TEST(PreNorm, MessagesNameTheArgument) {
 }
 
 }  // namespace
-}  // namespace elliptical
+}  // namespace elliptical::pre_norm_layers_test

@@ -10,7 +10,7 @@
 #include "tests/support/attention_cases.h"
 #include "tests/support/error_message.h"
 
-namespace elliptical {
+namespace elliptical::qkv_attention_test {
 namespace {
 
 using support::AttentionCase;
@@ -156,4 +156,4 @@ TEST(QkvAttention, HasNoSecondDerivative) {
 }
 
 }  // namespace
-}  // namespace elliptical
+}  // namespace elliptical::qkv_attention_test
