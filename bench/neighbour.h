@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // What a busy neighbour costs: training and attention beside a process that does nothing but keep a
-// processor busy, against the same when it is stopped, in turns. On two cores three busy threads
-// can get two thirds each, and a loop whose halves wait for each other half.
+// processor busy, against the same when it is stopped, in turns. Of two cores such a process, in a
+// session of its own, has one half at least: a loop whose halves wait for each other can then go
+// at half its speed, a little less or more.
 #pragma once
 
 #include <sys/types.h>

@@ -18,9 +18,10 @@ else()
   set(ELLIPTICAL_PCH_FLAGS -fpch-preprocess)  # ccache asks for it
 endif()
 
-# A file that includes torch spends some ten seconds on torch's templates, whatever its own size: several
-# files in one translation unit spend them once. Not for a debugger or clang-tidy, which want plain files.
-option(ELLIPTICAL_UNITY "Compile what includes torch in batches of files" OFF)
+# A file that includes torch spends some ten seconds on torch's templates, whatever its own size, and others a
+# second or more on JSON or the standard library: several files in one translation unit spend them once. Not
+# for a debugger or clang-tidy, which want plain files.
+option(ELLIPTICAL_UNITY "Compile in batches of files" OFF)
 
 # elliptical_target(name): warnings, sanitizers and the include root (the repository itself).
 function(elliptical_target name)

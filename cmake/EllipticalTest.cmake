@@ -7,7 +7,7 @@ find_package(rapidcheck REQUIRED)
 # elliptical_test(NAME source... [LABELS label...] [LIBS target...] [TORCH] [SLOW] [ALONE source...])
 #   LABELS  ctest labels: unit, grad, parity, flow. Default: unit.
 #   TORCH   sources may include torch/torch.h, precompiled.
-#   ALONE   sources that keep out of batches (elliptical_unity), because they use short names of their own.
+#   ALONE   sources that keep out of batches (elliptical_unity), for instance because they include Highway.
 #   SLOW    test cases with "Slow" in their names become an entry NAME_slow with the label slow.
 function(elliptical_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH;SLOW" "" "LABELS;LIBS;ALONE")
@@ -19,8 +19,8 @@ function(elliptical_test name)
   target_link_libraries(${name} PRIVATE ${arg_LIBS} GTest::gtest_main rapidcheck)
   if(arg_TORCH)
     elliptical_torch_headers(${name})
-    elliptical_unity(${name} ALONE ${arg_ALONE})
   endif()
+  elliptical_unity(${name} ALONE ${arg_ALONE})
 
   set(reports ${CMAKE_BINARY_DIR}/reports)
   add_test(NAME ${name}

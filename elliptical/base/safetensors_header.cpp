@@ -44,7 +44,7 @@ const TypeInfo& info(ElementType type) {
 }
 
 /// A piece of foreign text in a message: short, and nothing a terminal could trip over.
-std::string shown(std::string_view text) {
+std::string excerpt(std::string_view text) {
   std::string result = "\"";
   for (const char c : text.substr(0, 60)) {
     const bool plain = c >= ' ' && c <= '~';
@@ -76,7 +76,7 @@ class HeaderParser {
       }
       if (key.size() > kMaxNameBytes || key.find('\0') != std::string::npos || key.empty()) {
         fail("name of a tensor must have 1 to " + std::to_string(kMaxNameBytes) +
-                 " bytes and no NUL, got " + shown(key),
+                 " bytes and no NUL, got " + excerpt(key),
              offset);
       }
       if (header.tensors.size() == kMaxTensors) {
@@ -206,7 +206,7 @@ class HeaderParser {
       }
       std::string key = string();
       expect(':');
-      if (!to.emplace(key, string()).second) fail("key " + shown(key) + " comes twice", offset);
+      if (!to.emplace(key, string()).second) fail("key " + excerpt(key) + " comes twice", offset);
     }
   }
 
@@ -219,7 +219,7 @@ class HeaderParser {
     }
     std::vector<std::string> known;
     for (const TypeInfo& candidate : kTypes) known.emplace_back(candidate.name);
-    fail("dtype: unknown " + shown(name) + ", known: " + join(known), offset);
+    fail("dtype: unknown " + excerpt(name) + ", known: " + join(known), offset);
   }
 
   std::vector<int64_t> shape() {
@@ -240,7 +240,7 @@ class HeaderParser {
     tensor.name = std::move(name);
     bool has_type = false, has_shape = false, has_offsets = false;
     const auto once = [&](bool& seen, const char* field) {
-      if (seen) fail(std::string(field) + " comes twice in tensor " + shown(tensor.name));
+      if (seen) fail(std::string(field) + " comes twice in tensor " + excerpt(tensor.name));
       seen = true;
     };
     expect('{');
@@ -262,11 +262,12 @@ class HeaderParser {
         tensor.end = number();
         expect(']');
       } else {
-        fail("unknown field " + shown(field) + " of tensor " + shown(tensor.name), field_offset);
+        fail("unknown field " + excerpt(field) + " of tensor " + excerpt(tensor.name),
+             field_offset);
       }
     }
     if (!has_type || !has_shape || !has_offsets) {
-      fail("tensor " + shown(tensor.name) + " must have dtype, shape and data_offsets", offset);
+      fail("tensor " + excerpt(tensor.name) + " must have dtype, shape and data_offsets", offset);
     }
     check_size(tensor, offset);
     return tensor;
@@ -274,7 +275,7 @@ class HeaderParser {
 
   void check_size(const TensorEntry& tensor, size_t offset) const {
     if (tensor.begin > tensor.end) {
-      fail("data_offsets of tensor " + shown(tensor.name) + " must not decrease, got [" +
+      fail("data_offsets of tensor " + excerpt(tensor.name) + " must not decrease, got [" +
                std::to_string(tensor.begin) + ", " + std::to_string(tensor.end) + "]",
            offset);
     }
@@ -284,12 +285,12 @@ class HeaderParser {
     for (const int64_t size : tensor.shape) {
       empty = empty || size == 0;
       if (size != 0 && __builtin_mul_overflow(bytes, size, &bytes)) {
-        fail("shape of tensor " + shown(tensor.name) + " is too large", offset);
+        fail("shape of tensor " + excerpt(tensor.name) + " is too large", offset);
       }
     }
     const uint64_t expected = empty ? 0 : static_cast<uint64_t>(bytes);
     if (tensor.end - tensor.begin != expected) {
-      fail("tensor " + shown(tensor.name) + " must have " + std::to_string(expected) +
+      fail("tensor " + excerpt(tensor.name) + " must have " + std::to_string(expected) +
                " bytes by dtype and shape, has " + std::to_string(tensor.end - tensor.begin),
            offset);
     }
@@ -304,7 +305,7 @@ class HeaderParser {
 [[noreturn]] void fail_tensor(const std::string& name,
                               const TensorEntry& tensor,
                               const char* what) {
-  throw DataError(name + ": tensor " + shown(tensor.name) + " " + what + " (offset " +
+  throw DataError(name + ": tensor " + excerpt(tensor.name) + " " + what + " (offset " +
                   std::to_string(tensor.begin) + " of the data)");
 }
 
@@ -334,7 +335,7 @@ void check_names(const std::vector<TensorEntry>& tensors, const std::string& nam
   for (const TensorEntry& tensor : tensors) names.emplace_back(tensor.name);
   std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());
-  if (twice != names.end()) throw DataError(name + ": tensor " + shown(*twice) + " comes twice");
+  if (twice != names.end()) throw DataError(name + ": tensor " + excerpt(*twice) + " comes twice");
 }
 
 }  // namespace

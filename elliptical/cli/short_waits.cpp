@@ -14,9 +14,9 @@
 namespace elliptical::cli {
 namespace {
 
-// About ten microseconds, longer than most waits at the end of a loop. On two cores with nothing
-// else to do, a training step of recipes/lm/two-core-elliptical.toml takes 1 % longer than with the
-// library's 300,000, with no spinning at all 12 % longer; beside a busy process 1,000 is nearly as
+// Some ten microseconds, longer than most waits at the end of a loop. On two cores with nothing
+// else to do, a training step of recipes/lm/two-core-elliptical.toml takes 1.5 % longer than with
+// the library's 300,000, with no spinning at all 12 % longer; beside a busy process it is nearly as
 // good as none (README, "Beside other programs").
 constexpr char kShortWaits[] = "GOMP_SPINCOUNT=1000";
 constexpr char kShortWaitsAreOurs[] = "ELLIPTICAL_OWN_WAITS=1";

@@ -14,7 +14,7 @@ namespace {
 using nlohmann::json;
 using Tensor = FileTensor<float>;
 
-constexpr int64_t kMaxSide = 112, kScaleBytes = 8;
+constexpr int64_t kMaxHeatSide = 112, kScaleBytes = 8;
 /// One picture of a run is shown even where its share of the page is smaller, up to here.
 constexpr size_t kMaxOneBytes = 2'000'000;
 
@@ -80,13 +80,13 @@ HeatFile read_file(const std::filesystem::path& path) {
 }
 
 /// How much of a run is kept.
-struct Plan {
+struct HeatPlan {
   int64_t num_pictures = 0;
   bool has_heads = true;
 };
 
-Plan make_plan(const HeatFile& heat, size_t max_bytes, const std::filesystem::path& path) {
-  Plan plan{.num_pictures = heat.pictures.shape[0]};
+HeatPlan make_heat_plan(const HeatFile& heat, size_t max_bytes, const std::filesystem::path& path) {
+  HeatPlan plan{.num_pictures = heat.pictures.shape[0]};
   const auto num_bytes = [&] {  // base64 is 4 bytes for 3, a scale some more
     int64_t bytes = heat.rollout.shape[1] * heat.rollout.shape[1];
     for (const Tensor& layer : heat.layers) {
@@ -111,7 +111,7 @@ std::string packed_map(std::span<const double> map, json& scales) {
   return root_bytes(map, largest);
 }
 
-json pack_layer(const Tensor& layer, const Plan& plan) {
+json pack_layer(const Tensor& layer, const HeatPlan& plan) {
   const int64_t H = layer.shape[1], G = layer.shape[2];
   const auto size = static_cast<size_t>(G * G);
   std::string maps;
@@ -133,7 +133,7 @@ json pack_layer(const Tensor& layer, const Plan& plan) {
 }
 
 json pack_picture(const HeatFile& heat, int64_t p) {
-  const int64_t S = heat.pictures.shape[2], cell = (S + kMaxSide - 1) / kMaxSide;
+  const int64_t S = heat.pictures.shape[2], cell = (S + kMaxHeatSide - 1) / kMaxHeatSide;
   const float* pixels = &heat.pictures.values[static_cast<size_t>(p * 3 * S * S)];
   const json& described = heat.described[static_cast<size_t>(p)];
   return {{"name", described["class"]},
@@ -151,7 +151,7 @@ std::optional<size_t> place_of(json picture, json& pictures) {
   return pictures.size() - 1;
 }
 
-json pack_run(const HeatFile& heat, Plan plan, json& pictures) {
+json pack_run(const HeatFile& heat, HeatPlan plan, json& pictures) {
   const int64_t G = heat.rollout.shape[1];
   json run = {{"data", heat.data},
               {"split", heat.split},
@@ -195,7 +195,7 @@ json read_heat_maps(const std::vector<RunData>& runs,
   for (const auto& file : files) {
     const std::filesystem::path& path = runs[file.first].snapshot;
     use_file(path, lost, problems, [&] {
-      const Plan plan = make_plan(file.second, max_bytes / files.size(), path);
+      const HeatPlan plan = make_heat_plan(file.second, max_bytes / files.size(), path);
       json run = pack_run(file.second, plan, all["pictures"]);
       num_left += run["shown"].empty() ? 1 : 0;
       if (run["shown"].empty()) return;

@@ -15,20 +15,20 @@ double mean(const std::vector<double>& values) {
 }
 
 /// One cell of the table that is there, with its residual so far.
-struct Cell {
+struct Entry {
   size_t row, column;
   double residual;
 };
 
 /// Subtracts from each residual the mean of its row or column; returns the largest change.
-double subtract_means(std::vector<Cell>& cells, size_t Cell::* group, size_t num_groups) {
+double subtract_means(std::vector<Entry>& cells, size_t Entry::* group, size_t num_groups) {
   std::vector<double> sums(num_groups, 0.0), counts(num_groups, 0.0);
-  for (const Cell& cell : cells) {
+  for (const Entry& cell : cells) {
     sums[cell.*group] += cell.residual;
     counts[cell.*group] += 1;
   }
   double largest = 0;
-  for (Cell& cell : cells) {
+  for (Entry& cell : cells) {
     const double change = sums[cell.*group] / counts[cell.*group];
     cell.residual -= change;
     largest = std::max(largest, std::abs(change));
@@ -37,10 +37,10 @@ double subtract_means(std::vector<Cell>& cells, size_t Cell::* group, size_t num
 }
 
 /// Rows and columns are joined by the cells that are there; how many separate pieces they form.
-int64_t num_pieces(const std::vector<Cell>& cells, size_t num_rows, size_t num_columns) {
+int64_t num_pieces(const std::vector<Entry>& cells, size_t num_rows, size_t num_columns) {
   std::vector<size_t> piece(num_rows + num_columns);
   std::iota(piece.begin(), piece.end(), size_t{0});
-  for (const Cell& cell : cells) {
+  for (const Entry& cell : cells) {
     const size_t from = piece[cell.row], to = piece[num_rows + cell.column];
     std::replace(piece.begin(), piece.end(), from, to);
   }
@@ -78,7 +78,7 @@ std::optional<TrainingNoise> training_noise(
     const std::vector<std::vector<std::optional<double>>>& table) {
   if (table.empty()) return std::nullopt;
   const size_t num_rows = table.size(), num_columns = table.front().size();
-  std::vector<Cell> cells;
+  std::vector<Entry> cells;
   for (size_t row = 0; row < num_rows; ++row) {
     for (size_t column = 0; column < num_columns; ++column) {
       if (table[row][column]) cells.push_back({row, column, *table[row][column]});
@@ -93,12 +93,12 @@ std::optional<TrainingNoise> training_noise(
   // Alternating projections: at once exact for a whole table, quickly for one with gaps.
   constexpr int kMaxRounds = 10000;
   for (int round = 0; round < kMaxRounds; ++round) {
-    const double change = std::max(subtract_means(cells, &Cell::row, num_rows),
-                                   subtract_means(cells, &Cell::column, num_columns));
+    const double change = std::max(subtract_means(cells, &Entry::row, num_rows),
+                                   subtract_means(cells, &Entry::column, num_columns));
     if (change < 1e-14) break;
   }
   double squares = 0;
-  for (const Cell& cell : cells) squares += cell.residual * cell.residual;
+  for (const Entry& cell : cells) squares += cell.residual * cell.residual;
   return TrainingNoise{std::sqrt(squares / static_cast<double>(degrees)), degrees};
 }
 

@@ -12,7 +12,6 @@
 #include "elliptical/data/image/small_pictures.h"
 #include "elliptical/measure/labels.h"
 #include "elliptical/nn/attention/attention.h"
-#include "elliptical/ops/metric_estimators.h"
 #include "elliptical/tasks/classify_image_measures.h"
 #include "elliptical/tasks/picture_snapshot.h"
 #include "elliptical/tasks/pretrained.h"

@@ -9,7 +9,7 @@
 #include "tests/attack/small_models.h"
 #include "tests/support/error_message.h"
 
-namespace elliptical::attack::testing {
+namespace elliptical::attack::testing::apgd_test {
 namespace {
 
 constexpr double kEps = 4.0 / 255;
@@ -163,4 +163,4 @@ TEST(Apgd, FewClassesAreRefusedByName) {
 }
 
 }  // namespace
-}  // namespace elliptical::attack::testing
+}  // namespace elliptical::attack::testing::apgd_test

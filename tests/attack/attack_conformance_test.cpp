@@ -9,7 +9,7 @@
 #include "tests/support/error_message.h"
 #include "tests/support/one_thread.h"
 
-namespace elliptical::attack::testing {
+namespace elliptical::attack::testing::attack_conformance_test {
 namespace {
 
 constexpr double kEps = 6.0 / 255;
@@ -215,4 +215,4 @@ TEST(Attack, A1AFaultOfAnAttackIsNoticed) {
 }
 
 }  // namespace
-}  // namespace elliptical::attack::testing
+}  // namespace elliptical::attack::testing::attack_conformance_test

@@ -15,7 +15,7 @@
 #include "tests/kernels/on_every_target.h"
 #include "tests/kernels/threads.h"
 
-namespace elliptical::kernels::test {
+namespace elliptical::kernels::test::adam_test {
 namespace {
 
 constexpr int kRandomCases = kSanitized ? 300 : 3000;
@@ -310,4 +310,4 @@ TEST(SumOfSquares, SameBitsForAnySchedule) {
 }
 
 }  // namespace
-}  // namespace elliptical::kernels::test
+}  // namespace elliptical::kernels::test::adam_test

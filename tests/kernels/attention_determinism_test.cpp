@@ -12,7 +12,7 @@
 #include "tests/kernels/targets.h"
 #include "tests/kernels/threads.h"
 
-namespace elliptical::kernels::test {
+namespace elliptical::kernels::test::attention_determinism_test {
 namespace {
 
 constexpr int kThreadCounts[] = {1, 2, 3, 8};
@@ -86,4 +86,4 @@ INSTANTIATE_TEST_SUITE_P(Shape,
                          [](const auto& shape) { return shape.param.name; });
 
 }  // namespace
-}  // namespace elliptical::kernels::test
+}  // namespace elliptical::kernels::test::attention_determinism_test

@@ -12,7 +12,7 @@
 #include "tests/kernels/targets.h"
 #include "tests/kernels/visibility.h"
 
-namespace elliptical::kernels::test {
+namespace elliptical::kernels::test::attention_nan_test {
 namespace {
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -223,4 +223,4 @@ INSTANTIATE_TEST_SUITE_P(By, AttentionNan, ::testing::ValuesIn(kHidings), [](con
 });
 
 }  // namespace
-}  // namespace elliptical::kernels::test
+}  // namespace elliptical::kernels::test::attention_nan_test

@@ -40,6 +40,7 @@ inline Bounded log_sinc_slope(const Bounded& x) {
   return {slope, (2 * kSineError + kStep) / sine + std::abs(slope) * (kSineError / sine + kStep)};
 }
 
+namespace fourier_test {
 namespace {
 
 constexpr int kRandomCases = kSanitized ? 150 : 1500;
@@ -320,4 +321,5 @@ TEST(Fourier, SameBitsForAnySchedule) {
 }
 
 }  // namespace
+}  // namespace fourier_test
 }  // namespace elliptical::kernels::test

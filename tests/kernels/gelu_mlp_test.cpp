@@ -33,6 +33,7 @@ inline Bounded gelu_slope(const Bounded& z) {
   return {kernels::gelu_slope(z.value), 0.8 * z.error() + kSlopeBound};
 }
 
+namespace gelu_mlp_test {
 namespace {
 
 Floats packed(int64_t K, int64_t N, ConstMatrix b) {
@@ -289,4 +290,5 @@ TEST(GeluMlp, SameBitsForAnySchedule) {
 }
 
 }  // namespace
+}  // namespace gelu_mlp_test
 }  // namespace elliptical::kernels::test

@@ -15,7 +15,7 @@
 #include "tests/kernels/on_every_target.h"
 #include "tests/kernels/threads.h"
 
-namespace elliptical::kernels::test {
+namespace elliptical::kernels::test::product_test {
 namespace {
 
 /// Normal numbers, the same for the same seed.
@@ -181,4 +181,4 @@ TEST(Product, SchedulesChangeNoBit) {
 }
 
 }  // namespace
-}  // namespace elliptical::kernels::test
+}  // namespace elliptical::kernels::test::product_test

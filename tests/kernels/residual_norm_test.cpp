@@ -16,7 +16,7 @@
 #include "tests/kernels/on_every_target.h"
 #include "tests/kernels/threads.h"
 
-namespace elliptical::kernels::test {
+namespace elliptical::kernels::test::norm_test {
 namespace {
 
 constexpr double kEps = 1e-5;
@@ -296,4 +296,4 @@ TEST(ResidualDropoutNorm, SameBitsForAnySchedule) {
 }
 
 }  // namespace
-}  // namespace elliptical::kernels::test
+}  // namespace elliptical::kernels::test::norm_test

@@ -25,7 +25,7 @@ test::Bounded softmax_exponent(float a, float b) {
   return {exact, 0x1p-24 * std::abs(exact)};
 }
 
-namespace test {
+namespace test::softmax_block_test {
 namespace {
 
 constexpr int kRandomCases = kSanitized ? 200 : 2000;
@@ -222,5 +222,5 @@ TEST(SoftmaxBlock, SameBitsForAnySchedule) {
 }
 
 }  // namespace
-}  // namespace test
+}  // namespace test::softmax_block_test
 }  // namespace elliptical::kernels

@@ -73,8 +73,8 @@ TEST(TaskShares, InQuietTimesEachWorksOnItsOwn) {
   std::vector<std::pair<int64_t, int64_t>> ranges;
   shares.work(1, [&](int64_t begin, int64_t end) { ranges.emplace_back(begin, end); });
   ASSERT_EQ(ranges.size(), 8);
-  EXPECT_EQ(ranges.front(), (std::pair<int64_t, int64_t>(32, 40)));
-  EXPECT_EQ(ranges[3], (std::pair<int64_t, int64_t>(56, 64)));
+  EXPECT_EQ(ranges.front(), std::pair(int64_t{32}, int64_t{40}));
+  EXPECT_EQ(ranges[3], std::pair(int64_t{56}, int64_t{64}));
 }
 
 }  // namespace

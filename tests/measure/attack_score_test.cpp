@@ -8,7 +8,7 @@
 #include "elliptical/base/errors.h"
 #include "tests/support/error_message.h"
 
-namespace elliptical::measure {
+namespace elliptical::measure::attack_score_test {
 namespace {
 
 AttackedBatch sample() {
@@ -71,4 +71,4 @@ TEST(AttackScores, R2BatchesWithOtherStagesAreNotAdded) {
 }
 
 }  // namespace
-}  // namespace elliptical::measure
+}  // namespace elliptical::measure::attack_score_test

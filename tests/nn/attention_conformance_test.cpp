@@ -17,7 +17,7 @@
 #include "tests/support/gradcheck.h"
 #include "tests/support/limited_attention.h"
 
-namespace elliptical::nn {
+namespace elliptical::nn::attention_conformance_test {
 namespace {
 
 using support::AttentionStack;
@@ -361,4 +361,4 @@ TEST(AttentionTable, IsSortedAndDescribed) {
 }
 
 }  // namespace
-}  // namespace elliptical::nn
+}  // namespace elliptical::nn::attention_conformance_test

@@ -14,7 +14,7 @@
 #include "tests/support/attention_variants.h"
 #include "tests/support/golden_heads.h"
 
-namespace elliptical::nn {
+namespace elliptical::nn::attention_options_test {
 namespace {
 
 using support::AttentionStack;
@@ -233,4 +233,4 @@ TEST(AttentionOptions, N1AnUnchangedLayerIsPlainAttention) {  // 0 / 0 in the me
 }
 
 }  // namespace
-}  // namespace elliptical::nn
+}  // namespace elliptical::nn::attention_options_test

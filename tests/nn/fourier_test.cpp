@@ -15,7 +15,7 @@
 #include "tests/support/error_message.h"
 #include "tests/support/gradcheck.h"
 
-namespace elliptical::nn {
+namespace elliptical::nn::fourier_test {
 namespace {
 
 using ops::FourierOptions;
@@ -193,4 +193,4 @@ TEST(Fourier, RefusesWhatItCanNotDo) {
 }
 
 }  // namespace
-}  // namespace elliptical::nn
+}  // namespace elliptical::nn::fourier_test

@@ -18,7 +18,7 @@
 #include "tests/support/gradcheck.h"
 #include "tests/support/kernel_regression_loops.h"
 
-namespace elliptical::nn {
+namespace elliptical::nn::kde_test {
 namespace {
 
 using support::KernelLoops;
@@ -147,4 +147,4 @@ TEST(Kde, ScaleHasAnEffectAndMustBePositive) {
 }
 
 }  // namespace
-}  // namespace elliptical::nn
+}  // namespace elliptical::nn::kde_test

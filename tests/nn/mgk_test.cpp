@@ -14,7 +14,7 @@
 #include "tests/support/error_message.h"
 #include "tests/support/gradcheck.h"
 
-namespace elliptical::nn {
+namespace elliptical::nn::mgk_test {
 namespace {
 
 using support::AttentionStack;
@@ -239,4 +239,4 @@ TEST(Mgk, RefusesWhatItCanNotDo) {
 }
 
 }  // namespace
-}  // namespace elliptical::nn
+}  // namespace elliptical::nn::mgk_test

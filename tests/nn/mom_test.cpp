@@ -18,7 +18,7 @@
 #include "tests/support/golden_heads.h"
 #include "tests/support/kernel_regression_loops.h"
 
-namespace elliptical::nn {
+namespace elliptical::nn::mom_test {
 namespace {
 
 using support::max_difference;
@@ -309,4 +309,4 @@ TEST(Mom, ACausalModelMustAskForTheFuture) {
 }
 
 }  // namespace
-}  // namespace elliptical::nn
+}  // namespace elliptical::nn::mom_test

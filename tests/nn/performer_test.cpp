@@ -16,7 +16,7 @@
 #include "tests/support/forward_mode.h"
 #include "tests/support/gradcheck.h"
 
-namespace elliptical::nn {
+namespace elliptical::nn::performer_test {
 namespace {
 
 using support::AttentionStack;
@@ -360,4 +360,4 @@ TEST(Performer, AStreamKeepsNoKeys) {
 }
 
 }  // namespace
-}  // namespace elliptical::nn
+}  // namespace elliptical::nn::performer_test

@@ -16,7 +16,7 @@
 #include "tests/support/golden_heads.h"
 #include "tests/support/kernel_regression_loops.h"
 
-namespace elliptical::nn {
+namespace elliptical::nn::rkde_test {
 namespace {
 
 using support::golden_heads;
@@ -303,4 +303,4 @@ TEST(Rkde, ACausalModelMustAskForTheFuture) {
 }
 
 }  // namespace
-}  // namespace elliptical::nn
+}  // namespace elliptical::nn::rkde_test

@@ -12,7 +12,7 @@
 #include "elliptical/nn/attention/softmax.h"
 #include "tests/support/error_message.h"
 
-namespace elliptical::nn {
+namespace elliptical::nn::rvt_test {
 namespace {
 
 using test::error_message;
@@ -135,4 +135,4 @@ TEST(RvtAttention, RefusesWhatItsGateIsNotFor) {
 }
 
 }  // namespace
-}  // namespace elliptical::nn
+}  // namespace elliptical::nn::rvt_test

@@ -18,7 +18,7 @@
 #include "tests/support/golden_heads.h"
 #include "tests/support/kernel_regression_loops.h"
 
-namespace elliptical::nn {
+namespace elliptical::nn::spkde_test {
 namespace {
 
 using support::max_difference;
@@ -189,4 +189,4 @@ TEST(Spkde, ACausalModelMustAskForTheFuture) {
 }
 
 }  // namespace
-}  // namespace elliptical::nn
+}  // namespace elliptical::nn::spkde_test

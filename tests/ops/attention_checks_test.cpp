@@ -10,7 +10,7 @@
 #include "elliptical/ops/attention.h"
 #include "tests/support/torch_refusal.h"
 
-namespace elliptical {
+namespace elliptical::attention_checks_test {
 namespace {
 
 using support::refusal;
@@ -181,4 +181,4 @@ TEST(AttentionChecks, TheOpNeedsASeed) {
 }
 
 }  // namespace
-}  // namespace elliptical
+}  // namespace elliptical::attention_checks_test

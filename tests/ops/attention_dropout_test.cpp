@@ -8,7 +8,7 @@
 
 #include "elliptical/ops/attention.h"
 
-namespace elliptical {
+namespace elliptical::attention_dropout_test {
 namespace {
 
 constexpr int64_t kTokens = 48;
@@ -87,4 +87,4 @@ TEST(AttentionDropout, BothPathsDropTheSame) {
 }
 
 }  // namespace
-}  // namespace elliptical
+}  // namespace elliptical::attention_dropout_test

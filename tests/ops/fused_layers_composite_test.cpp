@@ -11,7 +11,7 @@
 #include "elliptical/ops/residual_norm.h"
 #include "tests/support/gradcheck.h"
 
-namespace elliptical {
+namespace elliptical::fused_layers_composite_test {
 namespace {
 
 using Inputs = std::vector<at::Tensor>;
@@ -93,4 +93,4 @@ TEST(FusedLayersComposite, ClustersReadTheHeadFromTheEnd) {
 }
 
 }  // namespace
-}  // namespace elliptical
+}  // namespace elliptical::fused_layers_composite_test

@@ -10,7 +10,7 @@
 #include "elliptical/ops/prefix_metric.h"
 #include "tests/support/torch_refusal.h"
 
-namespace elliptical {
+namespace elliptical::metric_checks_test {
 namespace {
 
 using ops::MetricEstimator;
@@ -144,4 +144,4 @@ TEST(PrefixMetricChecks, AStreamKeepsItsShape) {
 }
 
 }  // namespace
-}  // namespace elliptical
+}  // namespace elliptical::metric_checks_test

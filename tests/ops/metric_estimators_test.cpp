@@ -17,7 +17,7 @@
 #include "tests/support/metric_cases.h"
 #include "tests/support/torch_refusal.h"
 
-namespace elliptical {
+namespace elliptical::metric_estimators_test {
 namespace {
 
 using ops::EstimatorOption;
@@ -250,4 +250,4 @@ TEST(MetricEstimators, DocsHaveTheTable) {
 }
 
 }  // namespace
-}  // namespace elliptical
+}  // namespace elliptical::metric_estimators_test

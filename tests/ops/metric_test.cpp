@@ -11,7 +11,7 @@
 #include "elliptical/ops/metric.h"
 #include "tests/support/metric_cases.h"
 
-namespace elliptical {
+namespace elliptical::metric_test {
 namespace {
 
 using ops::metric;
@@ -258,4 +258,4 @@ TEST_F(Metric, IsotropicIsTheMeanOfEachRow) {
 }
 
 }  // namespace
-}  // namespace elliptical
+}  // namespace elliptical::metric_test

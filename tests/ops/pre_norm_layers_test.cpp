@@ -14,7 +14,7 @@
 #include "tests/support/layer_cases.h"
 #include "tests/support/torch_refusal.h"
 
-namespace elliptical {
+namespace elliptical::pre_norm_layers_test {
 namespace {
 
 using kernels::test::ForcedTarget;
@@ -277,4 +277,4 @@ TEST(PreNorm, MessagesNameTheArgument) {
 }
 
 }  // namespace
-}  // namespace elliptical
+}  // namespace elliptical::pre_norm_layers_test

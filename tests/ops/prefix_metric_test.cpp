@@ -9,7 +9,7 @@
 #include "elliptical/ops/attention.h"
 #include "elliptical/ops/metric.h"
 
-namespace elliptical {
+namespace elliptical::prefix_metric_test {
 namespace {
 
 using ops::MetricScaling;
@@ -74,4 +74,4 @@ TEST(PrefixMetric, WithCachedKeysDecodesWhatTheWholeSequenceGives) {
 }
 
 }  // namespace
-}  // namespace elliptical
+}  // namespace elliptical::prefix_metric_test

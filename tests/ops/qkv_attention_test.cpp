@@ -11,7 +11,7 @@
 #include "tests/support/attention_data.h"
 #include "tests/support/error_message.h"
 
-namespace elliptical {
+namespace elliptical::qkv_attention_test {
 namespace {
 
 using support::AttentionCase;
@@ -158,4 +158,4 @@ TEST(QkvAttention, HasNoSecondDerivative) {
 }
 
 }  // namespace
-}  // namespace elliptical
+}  // namespace elliptical::qkv_attention_test

@@ -211,8 +211,8 @@ TEST(ComparisonColumns, ARunThatIsReadOtherwiseIsToldHow) {
       record.labels["window"] = int64_t{32};
     }
   }
-  runs[1].config = "[task.model]\nwindow = 32\n";
-  runs[0].config = "[task.model]\nwindow = 64\n";
+  runs[1].config = "[task.model]\nwindow = 32\n[train]\nsteps = 100\n";
+  runs[0].config = "[task.model]\nwindow = 64\n[train]\nsteps = 100\n";
   std::erase_if(runs[0].records, [](const Record& record) {
     return measure::source_of(record) == measure::Source::kEvaluation;
   });

@@ -12,7 +12,7 @@
 #include "tests/report/decoded.h"
 #include "tests/support/temporary_folder.h"
 
-namespace elliptical::report {
+namespace elliptical::report::heat_maps_test {
 namespace {
 
 using nlohmann::json;
@@ -208,4 +208,4 @@ TEST_F(HeatMaps, AreNotThoseOfTextsOrOfWhatCanNotBeRead) {
 }
 
 }  // namespace
-}  // namespace elliptical::report
+}  // namespace elliptical::report::heat_maps_test

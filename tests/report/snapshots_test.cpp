@@ -13,7 +13,7 @@
 #include "tests/report/decoded.h"
 #include "tests/support/temporary_folder.h"
 
-namespace elliptical::report {
+namespace elliptical::report::snapshots_test {
 namespace {
 
 using nlohmann::json;
@@ -233,4 +233,4 @@ TEST_F(HostileSnapshots, R1_LongMetadataAreRefused) {
 }
 
 }  // namespace
-}  // namespace elliptical::report
+}  // namespace elliptical::report::snapshots_test

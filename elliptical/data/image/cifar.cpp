@@ -12,8 +12,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kSide = 32;
-constexpr uint64_t kMaxFileBytes = uint64_t{1} << 28;  // CIFAR-100 has 154 million
+constexpr int64_t kCifarSide = 32;
+constexpr uint64_t kMaxArrayBytes = uint64_t{1} << 28;  // CIFAR-100 has 154 million
 
 uint8_t label_of(std::string_view record, const CifarFormat& format) {
   return static_cast<uint8_t>(record[format.label_bytes - 1]);
@@ -51,7 +51,7 @@ class CifarSet : public ImageSet {
     // All of valid is in the last file: the others need not be read.
     if (split == Split::kValid) files = {files.back()};
     for (const std::string& file : files) {
-      const std::string bytes = read_plain_or_xz(folder / file, kMaxFileBytes);
+      const std::string bytes = read_plain_or_xz(folder / file, kMaxArrayBytes);
       check_cifar(bytes, (folder / file).string(), format);
       checksums_[file] = sha256_hex(bytes);
       records_ += bytes;
@@ -137,11 +137,11 @@ std::unique_ptr<ImageSet> open_cifar(const CifarFormat& format,
 
 Image cifar_picture(std::string_view record, const CifarFormat& format) {
   record.remove_prefix(format.label_bytes);
-  Image image(kSide, kSide);
-  for (int64_t i = 0; i < kSide * kSide; ++i) {
+  Image image(kCifarSide, kCifarSide);
+  for (int64_t i = 0; i < kCifarSide * kCifarSide; ++i) {
     for (int64_t channel = 0; channel < Image::kChannels; ++channel) {
       image.pixels[Image::kChannels * i + channel] =
-          static_cast<uint8_t>(record[channel * kSide * kSide + i]);
+          static_cast<uint8_t>(record[channel * kCifarSide * kCifarSide + i]);
     }
   }
   return image;

@@ -14,8 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kSide = 224;
-constexpr int64_t kPictureBytes = kSide * kSide * Image::kChannels;
+constexpr int64_t kPackedSide = 224;
+constexpr int64_t kPictureBytes = kPackedSide * kPackedSide * Image::kChannels;
 constexpr uint64_t kMaxIndexBytes = 1 << 24, kMaxPixelBytes = uint64_t{1} << 31;
 constexpr const char* kPixels = "imagenet16_images_224x224x3.u8";
 constexpr const char* kLabels = "imagenet16_labels.tsv";
@@ -69,7 +69,7 @@ class PackedSet : public ImageSet {
 
  protected:
   Image read(int64_t index) const override {
-    Image image(kSide, kSide);
+    Image image(kPackedSide, kPackedSide);
     std::copy_n(pixels_.begin() + index * kPictureBytes, kPictureBytes, image.pixels.begin());
     return image;
   }

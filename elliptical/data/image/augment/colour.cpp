@@ -18,11 +18,11 @@ Table table_of(F f) {
   return table;
 }
 
-void apply(Image& picture, const Table& table) {
+void look_up(Image& picture, const Table& table) {
   for (uint8_t& value : picture.pixels) value = table[value];
 }
 
-void apply(Image& picture, const Table& table, int64_t channel) {
+void look_up(Image& picture, const Table& table, int64_t channel) {
   for (size_t i = channel; i < picture.pixels.size(); i += Image::kChannels) {
     picture.pixels[i] = table[picture.pixels[i]];
   }
@@ -75,10 +75,10 @@ void auto_contrast(Image& picture) {
     if (high <= low) continue;
     const double scale = 255.0 / (high - low);
     const double offset = -low * scale;
-    apply(picture, table_of([&](int level) {
-            return std::clamp(static_cast<int>(level * scale + offset), 0, 255);
-          }),
-          channel);
+    look_up(picture, table_of([&](int level) {
+              return std::clamp(static_cast<int>(level * scale + offset), 0, 255);
+            }),
+            channel);
   }
 }
 
@@ -90,33 +90,33 @@ void equalize(Image& picture) {
     const int64_t step = (picture.width * picture.height - *last) / 255;
     if (step == 0) continue;
     int64_t sum = step / 2;
-    apply(picture, table_of([&](int level) {
-            const int64_t value = std::min<int64_t>(sum / step, 255);
-            sum += counts[level];
-            return value;
-          }),
-          channel);
+    look_up(picture, table_of([&](int level) {
+              const int64_t value = std::min<int64_t>(sum / step, 255);
+              sum += counts[level];
+              return value;
+            }),
+            channel);
   }
 }
 
 void invert(Image& picture) {
-  apply(picture, table_of([](int level) { return 255 - level; }));
+  look_up(picture, table_of([](int level) { return 255 - level; }));
 }
 
 void posterize(Image& picture, int bits) {
   const int mask = ~((1 << (8 - bits)) - 1);
-  apply(picture, table_of([mask](int level) { return level & mask; }));
+  look_up(picture, table_of([mask](int level) { return level & mask; }));
 }
 
 void solarize(Image& picture, int threshold) {
-  apply(picture,
-        table_of([threshold](int level) { return level < threshold ? level : 255 - level; }));
+  look_up(picture,
+          table_of([threshold](int level) { return level < threshold ? level : 255 - level; }));
 }
 
 void solarize_add(Image& picture, int amount) {
-  apply(picture, table_of([amount](int level) {
-          return level < 128 ? std::min(255, level + amount) : level;
-        }));
+  look_up(picture, table_of([amount](int level) {
+            return level < 128 ? std::min(255, level + amount) : level;
+          }));
 }
 
 void adjust_colour(Image& picture, double factor) {
@@ -136,14 +136,14 @@ void adjust_contrast(Image& picture, double factor) {
   const auto count = static_cast<double>(std::max<int64_t>(picture.width * picture.height, 1));
   const auto mean = static_cast<uint8_t>(static_cast<double>(sum) / count + 0.5);
   const auto weight = static_cast<float>(factor);
-  apply(picture,
-        table_of([&](int level) { return blend(mean, static_cast<uint8_t>(level), weight); }));
+  look_up(picture,
+          table_of([&](int level) { return blend(mean, static_cast<uint8_t>(level), weight); }));
 }
 
 void adjust_brightness(Image& picture, double factor) {
   const auto weight = static_cast<float>(factor);
-  apply(picture,
-        table_of([&](int level) { return blend(0, static_cast<uint8_t>(level), weight); }));
+  look_up(picture,
+          table_of([&](int level) { return blend(0, static_cast<uint8_t>(level), weight); }));
 }
 
 void adjust_sharpness(Image& picture, double factor) {
