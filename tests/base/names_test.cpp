@@ -28,8 +28,8 @@ RC_GTEST_PROP(EditDistance,
 }
 
 TEST(NameList, NamesEachOnce) {
-  using Names = std::vector<std::string>;
-  EXPECT_EQ(name_list("a,b c", "--x"), Names({"a", "b c"}));
+  using List = std::vector<std::string>;
+  EXPECT_EQ(name_list("a,b c", "--x"), List({"a", "b c"}));
   EXPECT_EQ(test::error_message<UsageError>([] { name_list("a,", "--x"); }),
             "--x: must be a list like a,b, got \"a,\"");
   EXPECT_EQ(test::error_message<UsageError>([] { name_list("a,b,a", "--x"); }),

@@ -12,8 +12,8 @@ constexpr int64_t kSmallSizes[] = {1,  1,  2,  3,  4,  5,  7,  8,  9,  11, 13,
                                    15, 16, 17, 23, 31, 32, 33, 37, 47, 49};
 constexpr int64_t kBlockSizes[] = {1,   17,  47,  63,  64,  65,  95,  96,  97,  127,
                                    128, 129, 191, 192, 193, 197, 255, 256, 257, 300};
-constexpr int64_t kWidths[] = {1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 24, 31, 32, 33};
-constexpr int64_t kBlockWidths[] = {1, 8, 16, 17, 24, 32, 48, 64, 65, 80, 128};
+constexpr int64_t kHeadWidths[] = {1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 24, 31, 32, 33};
+constexpr int64_t kBlockHeadWidths[] = {1, 8, 16, 17, 24, 32, 48, 64, 65, 80, 128};
 
 void draw_sizes(Random& random, CaseSize size, AttentionSizes& sizes) {
   if (size == CaseSize::small) {
@@ -23,8 +23,8 @@ void draw_sizes(Random& random, CaseSize size, AttentionSizes& sizes) {
     sizes.H = maybe_zero(sizes.Hk * (1 + random.below(3)));
     sizes.N = maybe_zero(random.pick(kSmallSizes));
     sizes.M = maybe_zero(random.chance(0.5) ? sizes.N : random.pick(kSmallSizes));
-    sizes.D = random.pick(kWidths);
-    sizes.Dv = random.chance(0.5) ? sizes.D : random.pick(kWidths);
+    sizes.D = random.pick(kHeadWidths);
+    sizes.Dv = random.chance(0.5) ? sizes.D : random.pick(kHeadWidths);
   } else if (size == CaseSize::few) {
     sizes.B = 1 + random.below(2);
     sizes.Hk = 1;
@@ -39,8 +39,8 @@ void draw_sizes(Random& random, CaseSize size, AttentionSizes& sizes) {
     sizes.H = random.chance(0.2) ? 2 : 1;
     sizes.N = random.pick(kBlockSizes);
     sizes.M = random.chance(0.5) ? sizes.N : random.pick(kBlockSizes);
-    sizes.D = random.pick(kBlockWidths);
-    sizes.Dv = random.chance(0.5) ? sizes.D : random.pick(kBlockWidths);
+    sizes.D = random.pick(kBlockHeadWidths);
+    sizes.Dv = random.chance(0.5) ? sizes.D : random.pick(kBlockHeadWidths);
   }
 }
 

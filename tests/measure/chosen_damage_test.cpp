@@ -8,7 +8,7 @@
 #include "elliptical/tasks/classify_image_measures.h"
 #include "elliptical/tasks/language_model_measures.h"
 
-namespace elliptical::measure {
+namespace elliptical::measure::chosen_damage_test {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -66,4 +66,4 @@ TEST(ChosenDamages, AreTheFirstAndThoseAskedFor) {
 }
 
 }  // namespace
-}  // namespace elliptical::measure
+}  // namespace elliptical::measure::chosen_damage_test

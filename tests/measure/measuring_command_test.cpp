@@ -72,13 +72,14 @@ TEST(MeasuringCommand, OfAnUnknownRunSaysNothingOfItsTraining) {
 }
 
 TEST(MeasuringCommand, OfAttacks) {
-  const Circumstances c{.split = "test",
-                        .condition = Condition::kAttacked,
-                        .attack = {.name = "individual-mean",
-                                   .eps = 0.1,
-                                   .profile = "published",
-                                   .metric_gradient = "detached",
-                                   .seed = 3}};
+  Circumstances c;
+  c.split = "test";
+  c.condition = Condition::kAttacked;
+  c.attack = {.name = "individual-mean",
+              .eps = 0.1,
+              .profile = "published",
+              .metric_gradient = "detached",
+              .seed = 3};
   EXPECT_EQ(
       measuring_command(c, kPictures, {.folder = "my runs/a"}),
       "elliptical attack 'my runs/a' --attack apgd-ce,apgd-t,fab-t,square --eps 0.1 --profile "

@@ -15,6 +15,7 @@
 #include "tests/support/error_message.h"
 #include "tests/support/golden_heads.h"
 #include "tests/support/kernel_regression_loops.h"
+#include "tests/support/max_difference.h"
 
 namespace elliptical::nn::rkde_test {
 namespace {

@@ -9,6 +9,7 @@
 
 #include "elliptical/ops/attention.h"
 #include "tests/support/attention_data.h"
+#include "tests/support/max_difference.h"
 
 namespace elliptical {
 namespace {

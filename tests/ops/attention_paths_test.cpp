@@ -10,6 +10,7 @@
 #include "elliptical/ops/attention.h"
 #include "tests/support/attention_cases.h"
 #include "tests/support/attention_data.h"
+#include "tests/support/max_difference.h"
 
 namespace elliptical {
 namespace {

@@ -20,7 +20,7 @@
 #include "tests/support/forward_mode.h"
 #include "tests/support/layer_cases.h"
 
-namespace elliptical {
+namespace elliptical::forward_mode_test {
 namespace {
 
 using support::Tensors;
@@ -187,4 +187,4 @@ TEST(ForwardModeOfAdam, IsRefused) {
 }
 
 }  // namespace
-}  // namespace elliptical
+}  // namespace elliptical::forward_mode_test

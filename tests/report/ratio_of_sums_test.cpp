@@ -12,7 +12,7 @@
 #include "elliptical/report/comparison.h"
 #include "tests/report/run_folders.h"
 
-namespace elliptical::report {
+namespace elliptical::report::ratio_of_sums_test {
 namespace {
 
 constexpr measure::Measure kIou{.name = "mIoU",
@@ -161,4 +161,4 @@ TEST(RatioOfSums, IsToldInItsOwnWords) {
 }
 
 }  // namespace
-}  // namespace elliptical::report
+}  // namespace elliptical::report::ratio_of_sums_test

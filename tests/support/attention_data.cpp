@@ -53,16 +53,6 @@ AttentionData AttentionData::to(at::ScalarType type) const {
   return other;
 }
 
-double max_difference(const at::Tensor& a, const at::Tensor& b) {
-  if (a.sizes() != b.sizes()) return std::numeric_limits<double>::infinity();
-  if (a.numel() == 0) return 0.0;
-  const at::Tensor x = a.to(torch::kDouble), y = b.to(torch::kDouble);
-  const at::Tensor difference = torch::where(x == y, 0.0, (x - y).abs());
-  return torch::where(difference.isnan(), std::numeric_limits<double>::infinity(), difference)
-      .max()
-      .item<double>();
-}
-
 AttentionRun run(AttentionFunction function, const AttentionData& data) {
   std::vector<at::Tensor> inputs{data.q, data.k, data.v};
   if (data.metric) inputs.push_back(*data.metric);

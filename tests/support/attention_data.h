@@ -30,9 +30,6 @@ struct AttentionData {
 
 AttentionData make_data(const AttentionCase& c, at::ScalarType type = at::kFloat);
 
-/// max |a - b|, where equal infinities are no difference and NaN is an infinite one.
-double max_difference(const at::Tensor& a, const at::Tensor& b);
-
 /// Results of a call and gradients of a fixed combination of them, for comparisons between paths.
 struct AttentionRun {
   at::Tensor out, lse;

@@ -93,8 +93,4 @@ at::Tensor regression_by_loops(const at::Tensor& kernels,
   return result;
 }
 
-double max_difference(const at::Tensor& a, const at::Tensor& b) {
-  return (a.detach().to(torch::kDouble) - b.detach().to(torch::kDouble)).abs().max().item<double>();
-}
-
 }  // namespace elliptical::support

@@ -30,7 +30,4 @@ at::Tensor regression_by_loops(const at::Tensor& kernels,
                                const at::Tensor& above,
                                const at::Tensor& below);
 
-/// Largest difference of two tensors, in double.
-double max_difference(const at::Tensor& a, const at::Tensor& b);
-
 }  // namespace elliptical::support

@@ -88,7 +88,8 @@ std::optional<KeyWeights> SpkdeMixer::weights(const Heads& heads, const Pass& pa
   // A common factor of all weights cancels; this one centers their logarithms, so that float holds
   // them with one more bit.
   const double center = 1.0 / std::sqrt(kSmallestDensity);
-  return {(marginal * center).log(), (joint * center).log(), factor.to(heads.q.scalar_type())};
+  return KeyWeights{(marginal * center).log(), (joint * center).log(),
+                    factor.to(heads.q.scalar_type())};
 }
 
 }  // namespace
