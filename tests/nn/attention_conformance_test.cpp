@@ -120,7 +120,7 @@ TEST_P(AttentionConformance, GradientsMatchDifferences) {
 /// Of a model's weights and tokens, in float, where kernels run otherwise: their reverse mode. A
 /// derivative of 0 would not be noticed by anybody.
 TEST_P(AttentionConformance, ForwardModeIsReverseModeOrRefused) {
-  const AttentionStack stack(GetParam().options(), kCausal);
+  const AttentionStack stack = stack_of(GetParam());
   const at::Tensor x = wave({B, N, C}), tangent = wave({B, N, C}, 0.4);
   const at::Tensor own = x.clone().requires_grad_();
   const at::Tensor out = stack.forward(own), weights = wave(out.sizes(), 1.3);

@@ -217,7 +217,8 @@ TEST(ComparisonColumns, ARunThatIsReadOtherwiseIsToldHow) {
     return measure::source_of(record) == measure::Source::kEvaluation;
   });
   EXPECT_TRUE(has_line(compare_runs(runs, {.split = "test"}).problems,
-                       {"(elliptical eval runs/other-seed-1 --split test --set columns=4 --set "
+                       {"runs/other-seed-1: is not measured on clean data as the others are",
+                        "(elliptical eval runs/other-seed-1 --split test --set columns=4 --set "
                         "window=32 --set blocks=50)"}));
 }
 
