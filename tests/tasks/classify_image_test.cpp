@@ -308,9 +308,7 @@ TEST(ClassifyImageTask, CostsOfStagesCountTheirOwnTokens) {
   // RVT-Ti: 10 layers of 196 tokens, 192 wide, and 2 of 49, 384 wide; 1.3 G are published.
   const Cost rvt = cost_of("rvt");
   EXPECT_NEAR(rvt.flops_per_step / 3 / 2, 1.25e9, 0.08e9);
-  // 9 numbers of a token and its coordinate around the feed-forward layer, 25 in it: two convolutions
-  // with their norms, four times as wide.
-  const double kept = 34.0 * 4 * (10 * 196 * 192 + 2 * 49 * 384);
+  const double kept = 17.0 * 4 * (10 * 196 * 192 + 2 * 49 * 384);
   EXPECT_EQ(rvt.bytes, 16.0 * static_cast<double>(rvt.num_parameters) + kept);
   // FAN-T: 1.3 G are published; its class attention works on one token.
   EXPECT_NEAR(cost_of("fan").flops_per_step / 3 / 2, 1.35e9, 0.05e9);

@@ -40,10 +40,7 @@ FeedForwardCost ChannelAttention::cost(const FeedForwardShape& shape) {
   const double beside = C * C + 18 * F;  // q, two depthwise kernels
   cost.num_weights += beside;
   cost.products += beside;
-  // z, both sides of the activation and of the norm, what gamma scales, the sum; q, two softmaxes
-  // and what norm_v reads.
-  cost.kept = 6 * F + 4 * C;
-  return cost;
+  return cost;  // norms, kernels and gates keep some more, which is not counted
 }
 
 at::Tensor ChannelAttention::gates(const at::Tensor& x) const {
