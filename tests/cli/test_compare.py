@@ -103,7 +103,7 @@ def test_data_are_described_once(tmp_path):
     )
     result = check(command)
     assert [line for line in result.stderr.splitlines() if line.startswith("text: ")] == [described]
-    assert "done in" in result.stderr and "Perplexity on text (test)" in result.stdout
+    assert "done in" in result.stderr and f"Perplexity on {text} (test)" in result.stdout
 
 
 def test_by_a_sliding_window_beside_what_is_there(whole, tmp_path):
