@@ -66,7 +66,8 @@ def expect_refusal(result):
     line = result.stderr.splitlines()[-1]
     is_allocation = line.startswith("elliptical: memory: ") and line.endswith((ADVICE, ADVICE_BEFORE_MAIN))
     is_estimate = " of memory, the limit of address space (ulimit -v) leaves " in line and line.endswith("tries all the same)")
-    assert is_allocation or is_estimate, result.stderr
+    is_of_the_system = line.startswith("elliptical: ") and line.endswith(": Cannot allocate memory (close other programs)")
+    assert is_allocation or is_estimate or is_of_the_system, result.stderr
     assert "terminate" not in result.stderr
 
 
@@ -173,7 +174,10 @@ def test_m2_what_the_oom_killer_ends_is_resumed(whole, tmp_path):
         process.kill()
         _, errors = process.communicate()
         if process.returncode == 0:
-            break
+            if kills > 0:
+                break
+            shutil.rmtree(run)  # faster than we: from the start again
+            continue
         assert process.returncode == -signal.SIGKILL, errors
         kills += 1
         if (run / "config.toml").exists():

@@ -250,8 +250,13 @@ def test_n1_a_diverged_run_ends_with_a_sentence(diverged):
 
 
 @pytest.mark.parametrize("arguments", [[], ["--temperature", "0"], ["--top-k", "3"]], ids=["drawn", "likeliest", "of three"])
-def test_n1_a_diverged_run_writes_no_text(diverged, arguments):
-    result = call([PROGRAM, "generate", diverged, "--prompt", "the", *arguments])
+def test_n1_a_diverged_run_writes_no_text(finished, tmp_path, arguments):
+    """Weights of 1e30 are finite; what they say of words is no number."""
+    run = tmp_path / "run"
+    options = ("optimizer.learning_rate=1e30", "schedule.warmup_steps=0", "train.steps=5")
+    result = call([PROGRAM, "fork", finished, "--run", run, *(word for option in options for word in ("--set", option))])
+    assert "what is measured must be finite" in one_line(result, 1)
+    result = call([PROGRAM, "generate", run, "--prompt", "the", *arguments])
     assert one_line(result, 1) == (
         "elliptical: generate: the model must give words probabilities, gives none that are numbers (its training has diverged: "
         "choose an older checkpoint with --step, or train it again with a lower optimizer.learning_rate)"
