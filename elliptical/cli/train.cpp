@@ -6,6 +6,7 @@
 
 #include "elliptical/cli/progress_printer.h"
 #include "elliptical/cli/session.h"
+#include "elliptical/measure/labels.h"
 #include "elliptical/run/measure_run.h"
 #include "elliptical/run/start_run.h"
 #include "elliptical/run/train.h"
@@ -18,12 +19,14 @@ const char* const kAfterwards =
     "Ctrl-C\n"
     "stops at once; SIGUSR1 saves a checkpoint and goes on.";
 
-/// What the run measured last, on stdout; a run of no steps has measured nothing.
+/// What training measured last, on stdout; a run of no steps has measured nothing. Others may have
+/// measured older steps since.
 void print_last_records(const run::RunPaths& paths,
                         const std::string& format,
                         ProgressPrinter& printer) {
   std::vector<Record> last;
   for (Record& record : read_records(paths.records(), [](const std::string&) {})) {
+    if (measure::source_of(record) != measure::Source::kTraining) continue;
     if (!last.empty() && last.front().labels["step"] != record.labels["step"]) last.clear();
     last.push_back(std::move(record));
   }

@@ -140,6 +140,12 @@ def metric(
     >>> elliptical.metric(v, v_prev, scope="prefix")[0, 0, 0].tolist()
     [0.25, 0.5, 1.0]
     """
+    # Transforms batch a function, or run it again: each time other numbers would be drawn.
+    if estimator == "random" and torch._C._are_functorch_transforms_active():
+        raise RuntimeError(
+            "metric: estimator must not be random under torch.func, which may run a function more than once "
+            "(draw the metric outside, or take random_fixed)"
+        )
     return torch.ops.elliptical.metric(
         v, v_prev, q, k, q_prev, lengths, temperature,
         estimator=estimator, scope=scope, scaling=scaling, delta=delta,

@@ -135,7 +135,7 @@ def test_n1_weights_that_measure_as_no_number_rotate_nothing_away(finished, tmp_
     assert steps(run) == [4, 5]
     check([PROGRAM, "eval", run, "--step", "4"])
     # Nor does it when it is asked again.
-    call(resume_command(run))
+    assert error_of(call(resume_command(run))).startswith(message)
     assert steps(run) == [4, 5]
 
 
