@@ -8,6 +8,7 @@ const [executablePath, task] = process.argv.slice(2);
 const {file, width = 1200, scheme = "light", steps} = JSON.parse(task);
 const browser = await chromium.launch({executablePath, args: ["--no-sandbox"]});
 const page = await browser.newPage({viewport: {width, height: 900}, colorScheme: scheme});
+page.setDefaultTimeout(120000);  // on a busy machine a page takes its time
 const seen = {requests: [], messages: [], dialogs: [], looks: []};
 page.on("request", (request) => seen.requests.push(request.url()));
 page.on("console", (message) => seen.messages.push(message.text()));

@@ -39,7 +39,7 @@ def open_report(file, *steps, **options):
     """What the browser saw. A request beyond the file, a message on the console or a dialog fails the test."""
     task = json.dumps({"file": str(file), "steps": steps or [LOOK], **options})
     command = [*NODE, Path(__file__).with_name("open_report.mjs"), CHROMIUM, task]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=180)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=400)
     assert result.returncode == 0, result.stderr
     seen = json.loads(result.stdout)
     assert [url for url in seen["requests"] if not url.startswith("data:")] == [f"file://{file}"]
