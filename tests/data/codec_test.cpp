@@ -70,10 +70,10 @@ TEST(DecodeImage, D1WhatIsNoPictureIsNamed) {
   EXPECT_EQ(decode_error(to_bytes("RIFF\x01\x02\x03\x04WEBP")),
             "a/b.jpg: must be a JPEG or PNG picture, begins with bytes 52 49 46 46");
   std::vector<uint8_t> jpeg = pillow_bytes("file rgb.jpg");
-  jpeg.resize(jpeg.size() - 40);
+  jpeg.erase(jpeg.end() - 40, jpeg.end());
   EXPECT_EQ(decode_error(jpeg).find("a/b.jpg: must be a complete JPEG picture, is not: "), 0u);
   std::vector<uint8_t> png = pillow_bytes("file rgb.png");
-  png.resize(png.size() - 40);
+  png.erase(png.end() - 40, png.end());
   EXPECT_EQ(decode_error(png),
             "a/b.jpg: must be a complete PNG picture, is not: the file ends too early");
 }
