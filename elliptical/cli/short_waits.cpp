@@ -15,9 +15,9 @@ namespace elliptical::cli {
 namespace {
 
 // Some ten microseconds, longer than most waits at the end of a loop. On two cores with nothing
-// else to do, a training step of recipes/lm/two-core-elliptical.toml takes 1.5 % longer than with
-// the library's 300,000, with no spinning at all 12 % longer; beside a busy process it is nearly as
-// good as none (README, "Beside other programs").
+// else to do, a training step of recipes/lm/two-core-elliptical.toml takes up to 3 % longer than
+// with the library's 300,000; 3,000 cost half of that and left 0.38 of the speed beside a busy
+// process, where this leaves 0.47 (README, "Beside other programs").
 constexpr char kShortWaits[] = "GOMP_SPINCOUNT=1000";
 constexpr char kShortWaitsAreOurs[] = "ELLIPTICAL_OWN_WAITS=1";
 constexpr char kPolicy[] = "OMP_WAIT_POLICY", kSpinCount[] = "GOMP_SPINCOUNT";

@@ -344,7 +344,7 @@ def expect_same(run, whole, num_steps):
     assert weights(run) == weights(whole), "the bits differ"
     assert losses(run) == losses(whole) and len(losses(run)) == num_steps // LOG_INTERVAL
     assert records(run) == records(whole)
-    # A signal near the end leaves a checkpoint of its own step among those that are kept.
+    # A save that a signal asked for near the end may stand among those that are kept.
     assert steps(run)[-1] == num_steps and len(steps(run)) == len(steps(whole))
     assert not [path.name for path in run.rglob("*") if path.suffix in (".incomplete", ".new", ".damaged")]
 
