@@ -41,7 +41,7 @@ def expect_full_disks(result):
 
 @pytest.fixture(scope="module")
 def minute(tmp_path_factory):
-    return soak(tmp_path_factory.mktemp("minute"), num_steps=2000, num_faults=45, seed=1)
+    return soak(tmp_path_factory.mktemp("minute"), num_steps=8000, num_faults=45, seed=1)
 
 
 def test_m3_c1_c3_c6_c9_a_soak_of_a_minute(minute, record_property):
